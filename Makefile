@@ -1,0 +1,46 @@
+# What one does with this checkout. Every target installs what it needs into .venv first.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest
+# pyright is pinned like everything else: it must not ask the network for a newer one.
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+DEMO := .venv/.installed-demo
+DEV := .venv/.installed-dev
+
+.PHONY: demo test test-services lint bench explore clean
+
+demo: $(DEMO)  ## the main job for real: two processes, a lost reply, a kill, one table
+	$(BIN)/landed demo story
+
+test: lint  ## everything that needs no service or browser, at most ten minutes
+	$(PYTEST) -n 2 -m "not services" --cov --session-timeout=480
+
+test-services: $(DEV)  ## what needs services, a browser or minutes, at most an hour
+	@$(PYTEST) -m services --session-timeout=3300 || { code=$$?; [ $$code -eq 5 ] || exit $$code; \
+	echo "test-services: NO TEST RAN, because none is marked 'services'."; }
+
+lint: $(DEV)  ## style, types, arrows
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy src tests examples bench
+	$(BIN)/pyright
+	$(BIN)/lint-imports --no-logo
+
+bench: $(DEV)  ## speed against a hand-written floor, as ratios
+	$(BIN)/python bench/run.py
+
+explore: $(DEV)  ## the long walk through every state of the pure core
+	$(BIN)/python -m landed.testing.explorer --deep
+
+clean:  ## the venv and every cache
+	rm -rf .venv dist .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(DEMO): EXTRAS := demo
+$(DEV): EXTRAS := test,lint
+$(DEMO) $(DEV): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
+	touch $@
