@@ -1,0 +1,116 @@
+"""The errors `landed` raises, one type per fault, so that a caller knows whose turn it is.
+
+    LandedError
+    ├── ProposalError      the model's (or caller's) proposal cannot be carried out as it is
+    ├── ContractError      whoever registered the tool
+    ├── ConflictError      the world moved since the preview
+    ├── StoreError         disk, connection, schema
+    │   ├── StaleWriteError   another writer moved the record, or holds the name
+    │   └── LeaseLostError    another worker took over the claim
+    ├── IllegalEventError  our own bug: an event that the state table does not allow
+    └── WrongLoopError     the runtime was used from another event loop
+
+    ToolError              raised by the code of a tool, never by `landed`
+    ├── RefusedError       the service said no before any effect
+    └── NotSentError       nothing left this machine
+
+Time-outs, refusals and doubt are values, never exceptions (see `landed.core.value`). The shape of
+the tree, with the evidence in attributes and the sentence in `__str__`, follows httpx.
+"""
+
+
+class LandedError(Exception):
+    """Base of every error that `landed` raises itself."""
+
+
+class ProposalError(LandedError):
+    """What was proposed cannot be carried out; the text says what to change.
+
+    Nothing was recorded and nothing was sent.
+    """
+
+
+class ContractError(LandedError):
+    """A tool's contract is missing, contradicts itself, or does not fit its function."""
+
+
+class ConflictError(LandedError):
+    """The world moved since the preview; `changed` names the facts that did."""
+
+    def __init__(self, message: str, *, changed: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.changed = changed
+
+
+class StoreError(LandedError):
+    """The store cannot do what was asked; the text says why and what to do.
+
+    Nothing of the unit was written.
+    """
+
+
+class StaleWriteError(StoreError):
+    """A unit was refused because something moved since it was decided.
+
+    Either a record had another version (`record`, `expected`, `found`), or a name was taken
+    already (`name`, `holder`). Read again and decide again; nothing was written.
+    """
+
+    def __init__(
+        self,
+        *,
+        record: str = "",
+        expected: int = 0,
+        found: int = 0,
+        name: str = "",
+        holder: str = "",
+    ) -> None:
+        if name:
+            text = f"the name {name} is held by {holder or 'nobody'}; read it and decide again"
+        else:
+            text = (
+                f"record {record} is at version {found}, not {expected}; read it and decide again"
+            )
+        super().__init__(text)
+        self.record = record
+        self.expected = expected
+        self.found = found
+        self.name = name
+        self.holder = holder
+
+
+class LeaseLostError(StoreError):
+    """Another worker claimed `record` with a later epoch; this worker must leave it alone."""
+
+    def __init__(self, *, record: str, held: int, found: int) -> None:
+        super().__init__(
+            f"the claim on {record} was lost: it is held under epoch {found}, not {held}; "
+            "the worker that holds it goes on with it"
+        )
+        self.record = record
+        self.held = held
+        self.found = found
+
+
+class IllegalEventError(LandedError):
+    """An event that the state table does not allow: a bug in `landed`, please report it."""
+
+
+class WrongLoopError(LandedError):
+    """A runtime belongs to the event loop it was entered on; this call came from another one."""
+
+
+class ToolError(Exception):
+    """Base of what a tool's own code raises to say what it *knows* about the effect."""
+
+
+class RefusedError(ToolError):
+    """Raise it in a tool when the service said no *before any effect*.
+
+    The operation becomes `failed`: definitely no effect. Anything else that a tool with an effect
+    raises leaves the operation in doubt.
+    """
+
+
+class NotSentError(ToolError):
+    """Raise it in a tool when nothing left this machine, so that sending again is harmless."""
