@@ -1,0 +1,1 @@
+"""For users' own tests and for ours: worlds that misbehave, virtual time, and contract suites."""
