@@ -1,0 +1,92 @@
+"""The seam to durable records: what a store must do, and nothing about how.
+
+There is one writing verb; the rest are reads, `claim` and `renew`. When a change wants a
+thirteenth verb, ask which rule is leaking out of core.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from landed.core.changes import Changes, Record
+from landed.core.journal import Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One thing that a store found out about itself, for `landed doctor`."""
+
+    name: str
+    value: str
+    ok: bool
+    advice: str = ""
+
+
+class Store(Protocol):
+    """Durable records and their journal. Every method may raise `StoreError`.
+
+    `landed.testing.check_store` is the contract as a test suite; run it over your own.
+    """
+
+    async def commit(self, changes: Changes) -> tuple[Record, ...]:
+        """Write the unit whole and return the moved records as stored, once it is durable.
+
+        Raises `StaleWriteError` or `LeaseLostError`, as `landed.core.changes.apply` does; nothing
+        was written then. A caller that is cancelled while it waits does not undo the unit.
+        """
+        ...
+
+    async def load(self, *ids: str) -> tuple[Record, ...]:
+        """Return those of the records that exist, in the order asked for.
+
+        Raises `StoreError` when a record does not agree with its journal (an edited row).
+        """
+        ...
+
+    async def open_records(self, *, tenant: str, session: str, worker: str) -> tuple[Record, ...]:
+        """Return the open records of a session that `worker` holds, oldest first."""
+        ...
+
+    async def session_records(
+        self, *, tenant: str, session: str, after: int = 0, limit: int = 1000
+    ) -> tuple[Record, ...]:
+        """Return the records of a session made after journal position `after`, oldest first."""
+        ...
+
+    async def journal(
+        self, *, after: int = 0, limit: int = 1000, record: str = ""
+    ) -> tuple[Entry, ...]:
+        """Return journal entries after position `after`, in order; of one record if named."""
+        ...
+
+    async def holders(self, *names: str) -> Mapping[str, str]:
+        """Return which record holds each of those names that are held."""
+        ...
+
+    async def claim(self, *, worker: str, now: float, limit: int = 100) -> tuple[Record, ...]:
+        """Take over up to `limit` open records that no living worker holds, oldest first.
+
+        A worker is dead when its lease is over at `now`, or when its store can tell that its
+        process is gone. All records claimed by one call get the same new epoch; neither their
+        version nor the journal changes, for a claim is not an event of theirs.
+        """
+        ...
+
+    async def renew(self, *, worker: str, until: float) -> None:
+        """Register the worker, or extend its lease to `until` (UTC, seconds since the epoch).
+
+        Raises `LeaseLostError` when the worker's registration was ended by another's claim.
+        """
+        ...
+
+    async def retire(self, *, worker: str) -> None:
+        """End the worker's registration: what it still holds may be claimed at once."""
+        ...
+
+    async def facts(self) -> tuple[Fact, ...]:
+        """Return what the store found out about its own durability, version and place."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was handed to `commit` and let go of files and connections."""
+        ...

@@ -1,0 +1,1 @@
+"""Where records are durable: SQLite, behind the seam `landed.core.store.Store`."""

@@ -1,0 +1,101 @@
+-- The queries of the stores: compare-and-set and look-ups, no rules. Each opens with its name and a
+-- sentence. A parameter after IN is a list. Parameters are handed over in the order in which they
+-- first appear.
+
+-- head: The last epoch drawn, the oldest schema that may write, and the end of the journal.
+SELECT epoch.drawn, (SELECT max(min_writer) FROM migration), journal.seq, journal.hash
+FROM epoch LEFT JOIN journal ON journal.seq = (SELECT max(seq) FROM journal);
+
+-- draw_epoch: Set the one counter; only inside a write transaction that read it.
+UPDATE epoch SET drawn = :drawn;
+
+-- insert_record: Insert a record that must not exist yet.
+INSERT INTO record
+    (id, kind, tenant, session, state, version, epoch, worker, open, made, last)
+VALUES
+    (:id, :kind, :tenant, :session, :state, :version, :epoch, :worker, :open, :made, :last);
+
+-- update_record: Move a record on, only if it still is what was read.
+UPDATE record
+SET state = :state, version = :version, epoch = :epoch, worker = :worker, open = :open, last = :last
+WHERE id = :id AND version = :read_version AND epoch = :read_epoch
+    AND made = :read_made AND last = :read_last;
+
+-- insert_entry: Append one event to the journal.
+INSERT INTO journal
+    (seq, id, version, before, event, state, at, body, body_digest, prev, hash)
+VALUES
+    (:seq, :id, :version, :before, :event, :state, :at, :body, :body_digest, :prev, :hash);
+
+-- take_name: Let a record hold a name that nobody holds.
+INSERT INTO name (name, record) VALUES (:name, :record);
+
+-- free_name: Let a name go, if that record holds it.
+DELETE FROM name WHERE name = :name AND record = :record;
+
+-- versions: At which version records are; absent ones are left out.
+SELECT id, version FROM record WHERE id IN :ids;
+
+-- load: Records by id, each with its first and latest journal entry.
+SELECT * FROM loaded WHERE id IN :ids;
+
+-- open_records: What one worker holds open in one session, oldest first.
+SELECT * FROM loaded
+WHERE open = 1 AND worker = :worker AND tenant = :tenant AND session = :session
+ORDER BY made LIMIT :limit;
+
+-- session_records: The records of one session made after a journal position, oldest first.
+SELECT * FROM loaded
+WHERE tenant = :tenant AND session = :session AND made > :after
+ORDER BY made LIMIT :limit;
+
+-- journal_page: Journal entries after a position, in order.
+SELECT seq, id, version, before, event, state, at, body, body_digest, prev, hash
+FROM journal WHERE seq > :after ORDER BY seq LIMIT :limit;
+
+-- journal_of: The entries of one record after a position, in order, found by going back from its
+-- latest; positions only fall, so that an edited one cannot lead in a circle.
+WITH RECURSIVE chain (seq, before) AS (
+    SELECT journal.seq, journal.before
+    FROM record JOIN journal ON journal.seq = record.last WHERE record.id = :id
+    UNION ALL
+    SELECT journal.seq, journal.before
+    FROM chain JOIN journal ON journal.seq = chain.before
+    WHERE journal.seq < chain.seq AND journal.seq > :after
+)
+SELECT journal.seq, journal.id, journal.version, journal.before, journal.event, journal.state,
+    journal.at, journal.body, journal.body_digest, journal.prev, journal.hash
+FROM chain JOIN journal ON journal.seq = chain.seq
+WHERE journal.seq > :after ORDER BY journal.seq LIMIT :limit;
+
+-- holders: Which record holds each of these names; free ones are left out.
+SELECT name, record FROM name WHERE name IN :names;
+
+-- owners: Who holds open records, with the registration where there is one; the asker is left out.
+SELECT DISTINCT record.worker, worker.until, worker.file
+FROM record LEFT JOIN worker ON worker.id = record.worker
+WHERE record.open = 1 AND record.worker <> :worker;
+
+-- claimable: The open records of these workers, oldest first.
+SELECT * FROM loaded WHERE open = 1 AND worker IN :workers ORDER BY made LIMIT :limit;
+
+-- claim_records: Hand records to a worker under a new epoch.
+UPDATE record SET worker = :worker, epoch = :epoch WHERE id IN :ids;
+
+-- idle_workers: Registrations of workers that hold nothing open; the asker is left out.
+SELECT id, until, file FROM worker
+WHERE id <> :worker
+    AND NOT EXISTS (SELECT 1 FROM record WHERE record.open = 1 AND record.worker = worker.id);
+
+-- register_worker: Enter a worker, in place of one of the same name.
+INSERT INTO worker (id, until, file) VALUES (:id, :until, :file)
+ON CONFLICT (id) DO UPDATE SET until = excluded.until, file = excluded.file;
+
+-- disown: Leave to nobody what a worker of this name holds open.
+UPDATE record SET worker = '' WHERE open = 1 AND worker = :worker;
+
+-- renew_worker: Extend a registration that still stands.
+UPDATE worker SET until = :until WHERE id = :id;
+
+-- remove_workers: End registrations.
+DELETE FROM worker WHERE id IN :ids;

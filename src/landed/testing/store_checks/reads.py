@@ -1,0 +1,64 @@
+"""What a store must do when it is read: pages, sessions, and the journal as a chain."""
+
+from landed.core.changes import Changes
+from landed.core.journal import GENESIS, body_of, verify
+from landed.core.store import Store
+from landed.testing.store_checks.suite import Maker, check, check_maker, inserted, made, moved
+
+
+@check
+async def sessions_and_tenants_are_apart(store: Store) -> None:
+    """A read sees one session of one tenant, and of one worker if asked."""
+    moves = (made("op-1"), made("op-2", session="s2"), made("op-3", tenant="t2"))
+    await store.commit(Changes(moves=(*moves, made("op-4", worker="v"), made("op-5", open=False))))
+    whole = await store.session_records(tenant="t", session="s")
+    assert [record.id for record in whole] == ["op-1", "op-4", "op-5"]
+    mine = await store.open_records(tenant="t", session="s", worker="w")
+    assert [record.id for record in mine] == ["op-1"]
+
+
+@check
+async def a_session_is_paged(store: Store) -> None:
+    """A session is read in pages, each after the last record of the one before."""
+    for n in range(5):
+        await inserted(store, f"op-{n}")
+    pages: list[list[str]] = []
+    after = 0
+    while page := await store.session_records(tenant="t", session="s", after=after, limit=2):
+        pages.append([record.id for record in page])
+        after = page[-1].made
+    assert pages == [["op-0", "op-1"], ["op-2", "op-3"], ["op-4"]]
+
+
+@check
+async def a_journal_is_paged(store: Store) -> None:
+    """The journal, and one record's part of it, is read in pages."""
+    first, second = await inserted(store, "op-1"), await inserted(store, "op-2")
+    for state in ("sent", "unknown"):
+        moves = (moved(first, state), moved(second, state))
+        first, second = await store.commit(Changes(moves=moves))
+    whole = await store.journal()
+    assert [entry.seq for entry in whole] == [1, 2, 3, 4, 5, 6]
+    assert await store.journal(after=2, limit=2) == whole[2:4]
+    own = await store.journal(record="op-2")
+    assert own == tuple(entry for entry in whole if entry.id == "op-2")
+    assert await store.journal(record="op-2", after=own[0].seq, limit=1) == own[1:2]
+    assert await store.journal(record="op-3") == ()
+
+
+@check_maker
+async def the_journal_is_a_chain(maker: Maker) -> None:
+    """Each entry has its body, its predecessor and a link that verifies."""
+    store = await maker.make()
+    first = made("op-1")
+    moves = [first, moved(first.after, "sent"), made("op-2")]
+    sent, _ = await store.commit(Changes(moves=tuple(moves)))
+    moves.append(moved(sent, "confirmed", open=False))
+    await store.commit(Changes(moves=(moves[-1],)))
+    entries = await store.journal()
+    await store.close()
+    assert [entry.prev for entry in entries] == [GENESIS, *(entry.hash for entry in entries[:-1])]
+    assert [entry.before for entry in entries] == [0, 1, 0, 2]
+    assert [entry.body for entry in entries] == [body_of(move) for move in moves]
+    for entry in entries:
+        verify(entry, secret=maker.secret)
