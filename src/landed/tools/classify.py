@@ -1,0 +1,126 @@
+"""What an exception or a status code says about the effect: refused, never left, or nothing.
+
+Only two things may be believed blindly: that a service refused before any effect, and that nothing
+left this machine. All else is an answer that was lost. The errors of other libraries are known by
+their names, so that none of those need be installed.
+"""
+
+from collections.abc import Callable
+from operator import attrgetter
+
+from landed.core.contract import Contract
+from landed.core.errors import NotSentError, RefusedError
+from landed.core.outcome import AnswerLost, NotSent, Refused, SendOutcome
+
+REASON_MAX_CHARS = 300
+
+Unanswered = Refused | NotSent | AnswerLost
+
+Classifier = Callable[[Exception, Contract], SendOutcome]
+"""Says what an exception of a tool's own code proves. `RefusedError` and `NotSentError` never get
+there: they are the author's word, and are taken as such."""
+
+_HTTPX = ("httpx", "httpx2")
+
+# Raised before a byte of the request is written. Not here: what `requests`, `urllib` and `aiohttp`
+# raise when they cannot connect, because those follow redirects by themselves, and the connection
+# that failed may be the one *after* the effect.
+NEVER_LEFT = frozenset(
+    [
+        *(
+            f"{library}.{name}"
+            for library in _HTTPX
+            for name in (
+                "ConnectError",
+                "ConnectTimeout",
+                "InvalidURL",
+                "PoolTimeout",
+                "ProxyError",
+                "UnsupportedProtocol",
+            )
+        ),
+        "builtins.ConnectionRefusedError",
+        "socket.gaierror",
+    ]
+)
+
+# Raised for a reply: where its status is, and where the redirects are that led to it.
+STATUS_ERRORS = {
+    "httpx.HTTPStatusError": ("response.status_code", "response.history"),
+    "httpx2.HTTPStatusError": ("response.status_code", "response.history"),
+    "requests.exceptions.HTTPError": ("response.status_code", "response.history"),
+    "aiohttp.client_exceptions.ClientResponseError": ("status", "history"),
+}
+
+
+def nothing_proven(error: Exception, contract: Contract) -> SendOutcome:
+    """Take every exception for a lost answer, as is right for code that one cannot see into.
+
+    A function may have sent before it failed: a second request, or a retry of its own after a
+    time-out. Then neither "connection refused" nor a 404 says anything about the first.
+    """
+    return AnswerLost(reason=described(error))
+
+
+def one_request(error: Exception, contract: Contract) -> Unanswered:
+    """Believe what an HTTP client raised, for code that makes *one* request and no other.
+
+    That is a promise: one request per call, no retries in the function or its client, redirects
+    off (httpx does not follow them unless told to). Then a connection that was never made is *not
+    sent*, a status of the contract's `refusals` is *refused*, and all else is *answer lost*.
+    """
+    names = [f"{each.__module__}.{each.__qualname__}" for each in type(error).__mro__]
+    if not NEVER_LEFT.isdisjoint(names):
+        return NotSent(reason=described(error))
+    for name in names:
+        if name in STATUS_ERRORS:
+            return _of_reply(error, contract, *STATUS_ERRORS[name])
+    return AnswerLost(reason=described(error))
+
+
+def of_error(error: Exception, contract: Contract, raises: Classifier) -> SendOutcome:
+    """Return the outcome of a send whose code raised `error`; never raises itself."""
+    match error:
+        case RefusedError():
+            return Refused(reason=bounded(str(error)) or "no reason was given")
+        case NotSentError():
+            return NotSent(reason=bounded(str(error)) or "no reason was given")
+        case _:
+            try:
+                return raises(error, contract)
+            except Exception as own:
+                return AnswerLost(reason=f"{described(error)}; classifying it: {described(own)}")
+
+
+def of_status(status: int, contract: Contract, *, says: str = "") -> Refused | AnswerLost:
+    """Return what a status that is no yes says, with the service's own words `says`, bounded."""
+    reason = bounded(f"{status} {says}")
+    if status in contract.refusals:
+        return Refused(reason=reason)
+    return AnswerLost(reason=reason)
+
+
+def described(error: BaseException) -> str:
+    """Return an exception as one bounded line of text."""
+    return bounded(f"{type(error).__name__}: {error}".removesuffix(": "))
+
+
+def bounded(text: str) -> str:
+    """Return `text` as one line without control characters, of at most REASON_MAX_CHARS."""
+    start = text[: 2 * REASON_MAX_CHARS]
+    line = " ".join("".join(c if c.isprintable() else " " for c in start).split())
+    if len(line) <= REASON_MAX_CHARS and len(start) == len(text):
+        return line
+    return line[: REASON_MAX_CHARS - 1] + "…"
+
+
+def _of_reply(error: Exception, contract: Contract, status: str, history: str) -> Unanswered:
+    try:
+        code: object = attrgetter(status)(error)
+        redirected = bool(attrgetter(history)(error))
+    except AttributeError:
+        return AnswerLost(reason=described(error))
+    # After a redirect the refusal speaks of the second request, and nothing of the first.
+    if redirected or not isinstance(code, int):
+        return AnswerLost(reason=described(error))
+    return of_status(code, contract, says=str(error))

@@ -1,0 +1,309 @@
+"""Makes a Python function a tool: its promises from the decorator, its schema from its types."""
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, Unpack, cast, get_type_hints
+
+from landed.core.canonical import Json, checked
+from landed.core.contract import Contract, Effect, check, from_values
+from landed.core.errors import ContractError, ProposalError
+from landed.core.outcome import (
+    Absent,
+    Acknowledged,
+    AnswerLost,
+    Found,
+    LookOutcome,
+    NoAnswer,
+    NotSent,
+    NotYet,
+    Refused,
+    SendOutcome,
+)
+from landed.core.tool import Call
+from landed.tools.arguments import Arguments, Fields
+from landed.tools.classify import Classifier, bounded, described, nothing_proven, of_error
+from landed.tools.promises import Promises
+from landed.tools.threads import Threads
+
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
+
+THREADS_MAX = 32
+"""Threads at once for a synchronous tool whose contract gives no `concurrency`."""
+
+# A call that waits for a thread gives up well before its deadline: by then the runtime counts it as
+# sent and unanswered, and a function that starts after that would be a send nobody expects.
+WAITS_FOR_THREAD = 0.5
+
+Question = Callable[[Call], object]
+ReadBack = Callable[[Call, Json], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Questions:
+    """The functions that ask the service about a call; each returns a LookOutcome."""
+
+    lookup: Question | None = None
+    close: Question | None = None
+    read_back: ReadBack | None = None
+
+
+def tool(
+    function: object = None,
+    /,
+    *,
+    effect: Effect | Literal["none", "reversible", "irreversible"] | None = None,
+    name: str = "",
+    lookup: Question | None = None,
+    close: Question | None = None,
+    read_back: ReadBack | None = None,
+    raises: Classifier = nothing_proven,
+    **promises: Unpack[Promises],
+) -> "Callable[[Callable[P, R_co]], FunctionTool[P, R_co]]":
+    """Make an async or synchronous function a tool; `effect` must be said.
+
+    The function returns JSON (or an outcome of `landed.core.outcome`) when the service said yes. It
+    raises `landed.RefusedError` when the service said no before any effect, `landed.NotSentError`
+    when nothing left. What any other exception proves is for `raises` to say: by default nothing;
+    `landed.tools.classify.one_request` believes an HTTP client, for functions that send once.
+
+    `lookup(call)`, `close(call)`, `read_back(call, result)` return Found, Absent, NotYet, NoAnswer.
+    The key reaches the parameter named in `keyed`, the epoch the one named in `fence`, the whole
+    call one annotated `Call`; a model sees none of them. `promises` are the other fields of
+    `landed.core.contract.Contract`. Raises `ContractError` where they contradict each other or do
+    not fit the function.
+    """
+    if function is not None:
+        raise ContractError(f"{getattr(function, '__name__', 'a tool')}: {_SAY_EFFECT}")
+    questions = Questions(lookup=lookup, close=close, read_back=read_back)
+    said = {} if effect is None else {"effect": effect}
+
+    def register(function: Callable[P, R_co]) -> FunctionTool[P, R_co]:
+        called = name or getattr(function, "__name__", type(function).__name__)
+        contract = _contract({**promises, **said}, questions, tool=called)
+        _check_function(function, contract, tool=called)
+        return FunctionTool(
+            function, name=called, contract=contract, questions=questions, raises=raises
+        )
+
+    return register
+
+
+_SAY_EFFECT = (
+    "say what it does to the world: @tool(effect='none'), effect='reversible' or"
+    " effect='irreversible'"
+)
+
+
+def _contract(promises: Mapping[str, object], questions: Questions, *, tool: str) -> Contract:
+    asked = {each: getattr(questions, each) is not None for each in Questions.__slots__}
+    if "effect" not in promises:
+        raise ContractError(f"contract of {tool}: {_SAY_EFFECT}")
+    return check(from_values({**promises, **asked}, tool=tool), tool=tool)
+
+
+class FunctionTool(Generic[P, R_co]):
+    """A function with a contract: a `landed.core.tool.Tool`. Made by `tool`.
+
+    Calling it calls the function, as a test of that function wants to: a plain call bypasses the
+    record, and nothing of what `landed` promises holds for it.
+    """
+
+    def __init__(
+        self,
+        function: Callable[P, R_co],
+        *,
+        name: str,
+        contract: Contract,
+        questions: Questions,
+        raises: Classifier,
+    ) -> None:
+        self.name = name
+        self.contract = contract
+        self.interruptible = inspect.iscoroutinefunction(function)
+        self._function = function
+        self._questions = questions
+        self._raises = raises
+        self._sends = Threads(name, at_most=contract.concurrency or THREADS_MAX)
+        # Threads apart, so that sends that hang do not keep anybody from asking about them.
+        self._asks = Threads(f"{name} questions", at_most=THREADS_MAX)
+        self._call_parameter = ""
+        self._arguments = Arguments(
+            name,
+            self._fields,
+            own=_own(contract),
+            description=inspect.getdoc(function) or "",
+        )
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Call the function itself, unrecorded."""
+        return self._function(*args, **kwargs)
+
+    @property
+    def schema(self) -> Mapping[str, Json]:
+        """The JSON Schema of its arguments, described by the function's docstring."""
+        return self._arguments.schema
+
+    def check(self, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return the arguments as they will be stored; `ProposalError` when they do not fit."""
+        return self._arguments.check(arguments)
+
+    async def send(self, call: Call) -> SendOutcome:
+        """Call the function, once.
+
+        What is no `Exception` (a cancel, an exit) goes through. A result that is not JSON is
+        made so: models, dataclasses, dates by pydantic's rules, the rest as `{"repr": …}`. The
+        effect is there all the same, and an acknowledgement that cannot be written down must not
+        become doubt.
+        """
+        function = cast("Callable[..., object]", self._function)
+        try:
+            given = self._given(call)
+        except (ContractError, ProposalError) as error:
+            return NotSent(reason=described(error))
+        try:
+            value = await _called(partial(function, **given), self._sends, call)
+        except Exception as error:
+            return of_error(error, self.contract, self._raises)
+        return _outcome(value)
+
+    async def lookup(self, call: Call) -> LookOutcome:
+        """Ask the `lookup` function."""
+        question = self._questions.lookup
+        return await self._ask("lookup", question and partial(question, call), call)
+
+    async def close(self, call: Call) -> LookOutcome:
+        """Ask the `close` function."""
+        question = self._questions.close
+        return await self._ask("close", question and partial(question, call), call)
+
+    async def read_back(self, call: Call, result: Json) -> LookOutcome:
+        """Ask the `read_back` function."""
+        question = self._questions.read_back
+        return await self._ask("read_back", question and partial(question, call, result), call)
+
+    async def _ask(
+        self, what: str, question: Callable[[], object] | None, call: Call
+    ) -> LookOutcome:
+        if question is None:
+            return NoAnswer(reason=f"{self.name} has no {what}")
+        try:
+            answer = await _called(question, self._asks, call)
+        except Exception as error:
+            return NoAnswer(reason=described(error))
+        match answer:
+            case Found(result=result, position=position):
+                return Found(result=_json(result), position=position)
+            case Absent() | NotYet() | NoAnswer():
+                return answer
+            case _:
+                return NoAnswer(
+                    reason=f"the {what} of {self.name} returned {type(answer).__name__}; it must"
+                    " return Found, Absent, NotYet or NoAnswer"
+                )
+
+    def _given(self, call: Call) -> dict[str, object]:
+        given = self._arguments.typed(call.arguments)
+        if self.contract.keyed:
+            given[self.contract.keyed] = call.key
+        if self.contract.fence:
+            given[self.contract.fence] = call.epoch
+        if self._call_parameter:
+            given[self._call_parameter] = call
+        return given
+
+    def _fields(self) -> Fields:
+        """Read the types, which may name what is only defined after the function."""
+        signature = inspect.signature(self._function).parameters.values()
+        taken = [each for each in signature if each.name not in _own(self.contract)]
+        hints = _resolved({each.name: each.annotation for each in taken}, self._function)
+        fields: dict[str, tuple[object, object]] = {}
+        for each in taken:
+            if hints[each.name] is Call:
+                self._call_parameter = each.name
+            else:
+                required = each.default is inspect.Parameter.empty
+                fields[each.name] = (hints[each.name], ... if required else each.default)
+        return fields
+
+
+async def _called(function: Callable[[], object], threads: Threads, call: Call) -> object:
+    if inspect.iscoroutinefunction(function):
+        value: object = function()
+    else:
+        wait_s = max(call.deadline_at - call.sent_at, 0.0) * WAITS_FOR_THREAD
+        value = await threads.run(function, wait_s=wait_s)
+    # A plain function may hand out something to wait for, such as a wrapper around an async one.
+    return await cast("Awaitable[object]", value) if inspect.isawaitable(value) else value
+
+
+def _outcome(value: object) -> SendOutcome:
+    match value:
+        case Acknowledged(result=result):
+            return Acknowledged(
+                result=_json(result),
+                position=value.position,
+                complete=value.complete,
+                accepted=value.accepted,
+            )
+        case Refused() | NotSent() | AnswerLost():
+            return value
+        case _:
+            return Acknowledged(result=_json(value))
+
+
+def _json(value: object) -> Json:
+    try:
+        return checked(value)
+    except ProposalError:
+        pass
+    try:
+        from pydantic_core import to_jsonable_python
+
+        return checked(to_jsonable_python(value))
+    except Exception:
+        return {"repr": _repr(value)}
+
+
+def _repr(value: object) -> str:
+    try:
+        return bounded(repr(value))
+    except Exception:
+        return type(value).__name__
+
+
+def _resolved(annotations: dict[str, Any], function: Callable[..., object]) -> dict[str, Any]:
+    """Resolve parameters only: what a function returns needs no schema, and often has no name."""
+    names = getattr(inspect.unwrap(function), "__globals__", {})
+    parameters = SimpleNamespace(__annotations__=annotations)
+    return get_type_hints(parameters, globalns=names, include_extras=True)
+
+
+def _own(contract: Contract) -> frozenset[str]:
+    return frozenset({contract.keyed, contract.fence} - {""})
+
+
+_Kind = inspect.Parameter
+_NAMEABLE = (_Kind.POSITIONAL_OR_KEYWORD, _Kind.KEYWORD_ONLY)
+
+
+def _check_function(function: Callable[..., object], contract: Contract, *, tool: str) -> None:
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ContractError(f"{tool} is a generator, which does nothing when it is called")
+    parameters = inspect.signature(function).parameters
+    for field, named in (("keyed", contract.keyed), ("fence", contract.fence)):
+        if named and named not in parameters:
+            raise ContractError(
+                f"contract of {tool}: {field}={named!r} names no parameter of the function; give"
+                " the function a parameter of that name and pass it on to the service"
+            )
+    for each in parameters.values():
+        if each.kind not in _NAMEABLE:
+            raise ContractError(
+                f"{tool}: {each} cannot be passed by name; a model names each argument"
+            )
+        if each.annotation is _Kind.empty and each.name not in _own(contract):
+            raise ContractError(f"{tool}: annotate the parameter {each.name} with its type")

@@ -1,0 +1,1 @@
+"""Tests of the ways to reach the world, and what they share."""
