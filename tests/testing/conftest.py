@@ -26,3 +26,9 @@ def world() -> Iterator[World]:
     """A world without a seed, closed at the end."""
     with World() as one:
         yield one
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """The worlds run on asyncio."""
+    return "asyncio"

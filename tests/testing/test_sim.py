@@ -3,7 +3,7 @@
 import asyncio
 import contextvars
 import gc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 
 import httpx2
 import pytest
@@ -198,6 +198,42 @@ def test_what_is_on_the_wire_survives_the_crash_and_its_reply_reaches_nobody(wor
     assert landed == []
     world.settle()
     assert landed == [5.0]
+
+
+def test_the_dead_send_nothing(world: World):
+    landed: list[str] = []
+
+    async def service(text: str) -> None:
+        landed.append(text)
+
+    async def main() -> None:
+        try:
+            await world.spawn(service("a request"))
+            current_process().crash("before:release")
+        finally:
+            await world.spawn(service("a release"))
+
+    assert world.run(main).crashed_at == "before:release"
+    world.settle()
+    assert (landed, world.failures) == (["a request"], [])
+
+
+def test_what_had_not_started_never_does(world: World):
+    started: list[str] = []
+
+    async def inner() -> None:
+        started.append("inner")
+
+    async def outer(work: Coroutine[None, None, None]) -> None:
+        started.append("outer")
+        await work
+
+    async def main() -> None:
+        asyncio.get_running_loop().create_task(outer(inner()))
+        current_process().crash("now")
+
+    world.run(main)
+    assert started == []
 
 
 def test_an_event_of_the_dead_may_still_be_set_from_outside(world: World):

@@ -20,6 +20,7 @@ import itertools
 import math
 import random
 import sys
+import warnings
 import weakref
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
@@ -119,6 +120,7 @@ class Timeline:
             raise RuntimeError("a simulation can't be driven from inside an event loop")
         while not over():
             if not self._ready or self._steps_at_this_instant >= SPIN_STEPS:
+                # Where something spins and no timer is left, only the step limit can end it.
                 due_s = self._next_timer_s()
                 if due_s < math.inf and due_s <= until_s:
                     self._move_to(due_s)
@@ -177,6 +179,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
     Alone it is a drop-in loop: `asyncio.Runner(loop_factory=VirtualLoop)`. Several of them on one
     `Timeline` are driven by it; a future is awaited on its own loop, but may be completed from any.
     """
+
+    runs_threads_inline = True
+    """Read by `landed.tools.threads`: synchronous tools run on the spot."""
 
     def __init__(self, timeline: Timeline | None = None, *, name: str = "loop") -> None:
         super().__init__()
@@ -343,7 +348,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self.create_task(generator.aclose())
 
     def _bury(self) -> None:
-        with self.entered():
+        with self.entered(), warnings.catch_warnings():
+            # A coroutine that was handed to one that never started is never awaited. No news.
+            warnings.simplefilter("ignore", RuntimeWarning)
             while self._open:
                 task, context = next(iter(self._open.items()))
                 del self._open[task]

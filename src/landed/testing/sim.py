@@ -12,8 +12,8 @@ what is outside: services, and requests on the wire. All share one timeline, of
         world.settle()               # what is on the wire arrives; now look at the services
 
 A process reaches the outside with `World.spawn`, as it would over a socket. The dead still run
-their `finally` blocks: everything through which a process acts (a store, a client) keeps the
-`Process` it was made for and calls `require_alive` first.
+their `finally` blocks: `spawn` refuses them, and everything else through which a process acts (a
+store, say) keeps the `Process` it was made for and calls `require_alive` first.
 """
 
 import asyncio
@@ -165,9 +165,14 @@ class World:
         """Let `work` run outside every process, and return its reply for the caller to await.
 
         The reply belongs to the loop of the caller (to the world's, when nothing runs). To cancel
-        it, or to die, takes nothing back: the work goes on.
+        it, or to die, takes nothing back: the work goes on. A caller that is dead already reaches
+        nobody: `SimulatedCrash`.
         """
-        reply: asyncio.Future[T] = _caller_loop(self.loop).create_future()
+        caller = _caller_loop(self.loop)
+        if isinstance(caller, _ProcessLoop) and not caller.process.alive:
+            work.close()
+            caller.process.require_alive()
+        reply: asyncio.Future[T] = caller.create_future()
         self._undelivered += 1
         task = self.loop.create_task(work, name=name, context=contextvars.Context())
         task.add_done_callback(partial(self._deliver, reply))

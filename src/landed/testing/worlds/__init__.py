@@ -1,1 +1,11 @@
-"""The far sides that scenarios act on: small services with a file, keys and faults of their own."""
+"""The far sides that scenarios act on: small services with a file and faults of their own.
+
+    restaurant   books and cancels tables: keys, lookup, close, fees that can change
+    texts        sends texts: no keys, nothing to ask, nothing to take back
+    far_side     what the two have in common
+    faults       what can go wrong with a request, as values
+    transport    a world in the same process, behind an httpx2 client
+    serve        a world as a process of its own
+
+Each world is `app(path, clock, faults=(), *, settings=None, sleep=asyncio.sleep)`.
+"""

@@ -11,7 +11,9 @@ It knows nothing of the runtime. What it promises, unless its settings take it a
     GET    /availability?day=Fri&time=19:00&party=4
     POST   /reservations                 Idempotency-Key; {day, time, party, name?}
     GET    /reservations?after=0         what it holds, and what a cancellation costs now
-    POST   /reservations/R1/cancel       Idempotency-Key; {fee_cents}; DELETE is the same
+    GET    /reservations/R1/fee          what cancelling this one costs now: {fee_cents}
+    POST   /reservations/R1/cancel       Idempotency-Key; {fee_cents}; DELETE is the same;
+                                         answers {id, day, time, party, name?, fee_cents, …}
     GET    /keys/KEY                     lookup: did it land?
     POST   /keys/KEY/close               the same answer, and the key is refused from now on
     GET    /log?after=0                  what it did, numbered
@@ -19,34 +21,36 @@ It knows nothing of the runtime. What it promises, unless its settings take it a
 """
 
 import asyncio
-import json
 import re
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from landed.testing.worlds.faults import Clock, Fault, Faults, Sleep
-
-if TYPE_CHECKING:
-    import sqlite3
-else:
-    try:
-        from pysqlite3 import dbapi2 as sqlite3
-    except ImportError:
-        import sqlite3
+from landed.testing.worlds.far_side import (
+    PAGE_MAX,
+    TEXT_MAX,
+    Json,
+    KeyedLedger,
+    ProblemError,
+    after,
+    count,
+    far_side,
+    integer,
+    is_text,
+    read_body,
+)
+from landed.testing.worlds.faults import Clock, Fault, Sleep
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-PARTY_MAX, TEXT_MAX, BODY_MAX, PAGE_MAX = 20, 200, 10_000, 1_000
+PARTY_MAX = 20
 
-Json = dict[str, Any]
+
+_FROM_ZERO = ("fee_cents", "fee_after_s", "fee_then_cents", "refuses_after_s", "retention_s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,16 +58,21 @@ class Restaurant:
     """How one restaurant behaves.
 
     `strict`: a key reused with other details is refused (else the first answer is replayed).
-    `full`: days without a free table. `fee_cents`: what a cancellation costs. `can_look_up`,
-    `can_close`: whether those endpoints exist. `refuses_after_s`: requests with an effect must
-    carry `X-Sent-At`, UTC seconds since the epoch, and are refused once older than this.
-    `retention_s`: a key, closed or not, is forgotten this long after its first use.
-    Raises ValueError for a day that doesn't exist or a negative number.
+    `full`: days without a free table. `fee_cents`: what a cancellation costs; with `fee_after_s`
+    it costs `fee_then_cents` from that many seconds after the restaurant opened (when its app was
+    made), by the world's clock. `can_look_up`, `can_close`: whether those endpoints exist.
+    `refuses_after_s`: requests with an effect must carry `X-Sent-At`, UTC seconds since the epoch,
+    and are refused once older than this. `retention_s`: a key, closed or not, is forgotten this
+    long after its first use.
+    Raises ValueError for a day that doesn't exist, a negative number, or a later fee without its
+    time.
     """
 
     strict: bool = False
     full: tuple[str, ...] = ()
     fee_cents: int = 0
+    fee_after_s: float | None = None
+    fee_then_cents: int = 0
     can_look_up: bool = True
     can_close: bool = True
     refuses_after_s: float | None = None
@@ -73,130 +82,12 @@ class Restaurant:
         object.__setattr__(self, "full", tuple(self.full))  # JSON knows only lists.
         if unknown := [day for day in self.full if day not in DAYS]:
             raise ValueError(f"no such day: {', '.join(map(str, unknown))}")
-        for name in ("fee_cents", "refuses_after_s", "retention_s"):
+        for name in _FROM_ZERO:
             if (getattr(self, name) or 0) < 0:
                 raise ValueError(f"{name} must be 0 or more")
+        if self.fee_then_cents and self.fee_after_s is None:
+            raise ValueError("fee_then_cents needs fee_after_s, the time from which it is asked")
 
-
-@dataclass(eq=False)
-class ProblemError(Exception):
-    """A refusal, made before any effect: an RFC 9457 problem with a `code` for programs.
-
-    `refused` names in the log what was refused ("a late request"); `more` are further members.
-    """
-
-    status: int
-    code: str
-    detail: str
-    refused: str = field(default="a request", kw_only=True)
-    more: Json = field(default_factory=dict[str, Any], kw_only=True)
-
-
-def problem(error: ProblemError) -> JSONResponse:
-    """The refusal as an HTTP answer."""
-    members = {"status": error.status, "code": error.code, "detail": error.detail} | error.more
-    return JSONResponse(members, error.status, media_type="application/problem+json")
-
-
-class Ledger:
-    """The file of a far side: what each key did, and a numbered log, beside the world's own tables.
-
-    `schema` holds the world's own tables. Within `unit` everything is written together or not at
-    all; outside of it nothing but the log may be written. `path` may be ":memory:".
-    """
-
-    def __init__(
-        self, path: str, clock: Clock, *, schema: str, retention_s: float | None = None
-    ) -> None:
-        self._clock = clock
-        self._retention_s = retention_s
-        self.sql = sqlite3.connect(path, isolation_level=None, timeout=5.0)
-        self.sql.execute("PRAGMA journal_mode = WAL")
-        self.sql.execute("PRAGMA synchronous = FULL")
-        self.sql.executescript(_SHARED_SCHEMA + schema)
-
-    @contextmanager
-    def unit(self) -> Generator[None]:
-        """One transaction. Keys past their retention are forgotten first."""
-        self.sql.execute("BEGIN IMMEDIATE")
-        try:
-            if self._retention_s is not None:
-                forgotten = self._clock.now() - self._retention_s
-                self.sql.execute("DELETE FROM key WHERE at < ?", (forgotten,))
-            yield
-            self.sql.execute("COMMIT")
-        except BaseException:
-            # As SQL: after `rollback()`, pysqlite3 0.6.1 trips over cursors that are still open.
-            self.sql.execute("ROLLBACK")
-            raise
-
-    def note(self, kind: str, text: str, key: str | None = None) -> int:
-        """Add an entry to the log; returns its number, which is the position of this moment."""
-        row = self.sql.execute(
-            "INSERT INTO log (at, kind, text, key) VALUES (?, ?, ?, ?) RETURNING n",
-            (self._clock.now(), kind, text, key),
-        ).fetchone()
-        return int(row[0])
-
-    def log(self, *, after: int) -> list[Json]:
-        """The entries that follow number `after`, at most PAGE_MAX."""
-        rows = self.sql.execute(
-            "SELECT n, at, kind, text, key FROM log WHERE n > ? ORDER BY n LIMIT ?",
-            (after, PAGE_MAX),
-        )
-        return [dict(zip(("n", "at", "kind", "text", "key"), row, strict=True)) for row in rows]
-
-    def earlier(self, key: str, action: str, request: Json, *, strict: bool) -> Json | None:
-        """What this key did before, or None for a new key.
-
-        Raises ProblemError for a key that is closed, was used for another action or, where
-        `strict`, came with another request.
-        """
-        select = "SELECT action, request, answer, closed FROM key WHERE key = ?"
-        row = self.sql.execute(select, (key,)).fetchone()
-        if row is None:
-            return None
-        old_action, old_request, answer, closed = row
-        if closed:
-            raise ProblemError(422, "key-closed", f"key {key} is closed", refused="a late request")
-        if old_action != action or (strict and old_request != json.dumps(request, sort_keys=True)):
-            raise ProblemError(422, "key-mismatch", f"key {key} was used with other details")
-        return _object(answer)
-
-    def bind(self, key: str, action: str, request: Json, answer: Json) -> None:
-        """Store what a new key did, in the same unit as the effect itself."""
-        insert = "INSERT INTO key (key, action, request, answer, at) VALUES (?, ?, ?, ?, ?)"
-        asked, did = json.dumps(request, sort_keys=True), json.dumps(answer)
-        self.sql.execute(insert, (key, action, asked, did, self._clock.now()))
-
-    def look(self, key: str, *, shut: bool = False) -> tuple[Json | None, int]:
-        """What this key did, and the position at which that was read.
-
-        With `shut` the key is refused from now on; this may be repeated.
-        """
-        row = self.sql.execute("SELECT answer FROM key WHERE key = ?", (key,)).fetchone()
-        answer = None if row is None or row[0] is None else _object(row[0])
-        if shut:
-            self.sql.execute(
-                "INSERT INTO key (key, closed, at) VALUES (?, 1, ?) "
-                "ON CONFLICT (key) DO UPDATE SET closed = 1",
-                (key, self._clock.now()),
-            )
-        kind, did = ("closed", "closed") if shut else ("looked", "looked up")
-        what = "nothing has landed" if answer is None else answer["id"]
-        return answer, self.note(kind, f"{did} {key}: {what}", key)
-
-
-_SHARED_SCHEMA = """
-CREATE TABLE IF NOT EXISTS key (
-    key TEXT PRIMARY KEY, action TEXT, request TEXT, answer TEXT,
-    closed INTEGER NOT NULL DEFAULT 0, at REAL NOT NULL
-);
-CREATE TABLE IF NOT EXISTS log (
-    n INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL,
-    kind TEXT NOT NULL, text TEXT NOT NULL, key TEXT
-);
-"""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS reservation (
@@ -213,16 +104,17 @@ class _Desk:
     def __init__(self, path: str, clock: Clock, settings: Restaurant) -> None:
         self.settings = settings
         self._clock = clock
-        self.ledger = Ledger(path, clock, schema=_SCHEMA, retention_s=settings.retention_s)
+        self._opened_at = clock.now()
+        self.ledger = KeyedLedger(path, clock, schema=_SCHEMA, retention_s=settings.retention_s)
 
     async def availability(self, request: Request) -> Response:
         query = request.query_params
-        wanted = _wanted({**query, "party": _integer(query.get("party", ""))})
+        wanted = _wanted({**query, "party": integer(query.get("party", ""))})
         return JSONResponse(wanted | {"available": wanted["day"] not in self.settings.full})
 
     async def reserve(self, request: Request) -> Response:
         key = _key(request.headers.get("idempotency-key", ""))
-        wanted = _wanted(await _body(request))
+        wanted = _wanted(await read_body(request))
         self._check_age(request, key)
         with self.ledger.unit():
             if earlier := self._earlier(key, "reserve", wanted):
@@ -241,14 +133,14 @@ class _Desk:
 
     async def cancel(self, request: Request) -> Response:
         key = _key(request.headers.get("idempotency-key", ""))
-        fee_cents = _count((await _body(request)).get("fee_cents", 0), "fee_cents")
+        fee_cents = count((await read_body(request)).get("fee_cents", 0), "fee_cents")
         wanted: Json = {"id": request.path_params["id"], "fee_cents": fee_cents}
         self._check_age(request, key)
         with self.ledger.unit():
             if earlier := self._earlier(key, "cancel", wanted):
                 return earlier
             held = self._held(str(wanted["id"]))
-            if fee_cents != (now_cents := self.settings.fee_cents):
+            if fee_cents != (now_cents := self._fee_cents()):
                 detail = f"cancelling {held['id']} costs {_money(now_cents)} now"
                 raise ProblemError(422, "fee-changed", detail, more={"fee_cents": now_cents})
             cancelled = "UPDATE reservation SET cancelled = 1 WHERE 'R' || number = ?"
@@ -258,6 +150,10 @@ class _Desk:
             fee = f" (fee {_money(fee_cents)})" if fee_cents else ""
             position = self.ledger.note("cancelled", f"cancelled {held['id']}{fee}", key)
         return _done(gone, position)
+
+    async def fee(self, request: Request) -> Response:
+        self._held(request.path_params["id"])
+        return JSONResponse({"fee_cents": self._fee_cents()})
 
     async def look(self, request: Request) -> Response:
         return self._tell(request, shut=False, offered=self.settings.can_look_up)
@@ -269,34 +165,34 @@ class _Desk:
         rows = self.ledger.sql.execute(
             f"SELECT {_COLUMNS}, key FROM reservation "
             "WHERE NOT cancelled AND number > ? ORDER BY number LIMIT ?",
-            (_after(request), PAGE_MAX),
+            (after(request), PAGE_MAX),
         )
         held = [(_reservation(row), row[-1]) for row in rows]
         listed = [one | {"text": _text(one), "key": key} for one, key in held]
-        return JSONResponse({"reservations": listed, "fee_cents": self.settings.fee_cents})
-
-    async def log(self, request: Request) -> Response:
-        return JSONResponse({"log": self.ledger.log(after=_after(request))})
+        return JSONResponse({"reservations": listed, "fee_cents": self._fee_cents()})
 
     async def change(self, request: Request) -> Response:
-        """Change the fee or the full days, until the restaurant restarts."""
-        wanted = asdict(self.settings) | await _body(request)
-        fee_cents = _count(wanted["fee_cents"], "fee_cents")
+        """Change the full days or the fee, which then stays, until the restaurant restarts."""
+        asked = await read_body(request)
+        wanted = self.settings
+        if "fee_cents" in asked:
+            fee_cents = count(asked["fee_cents"], "fee_cents")
+            wanted = replace(wanted, fee_cents=fee_cents, fee_after_s=None, fee_then_cents=0)
         try:
-            full: tuple[str, ...] = tuple(wanted["full"])
-            self.settings = replace(self.settings, fee_cents=fee_cents, full=full)
+            self.settings = replace(wanted, full=asked.get("full", wanted.full))
         except (TypeError, ValueError) as error:
             raise ProblemError(400, "bad-settings", str(error)) from error
+        full, now_cents = self.settings.full, self._fee_cents()
         days = ", ".join(full) or "on no day"
-        self.ledger.note("changed", f"changed: fee {_money(fee_cents)}, full {days}")
-        return JSONResponse({"fee_cents": fee_cents, "full": full})
+        self.ledger.note("changed", f"changed: fee {_money(now_cents)}, full {days}")
+        return JSONResponse({"fee_cents": now_cents, "full": full})
 
-    async def refuse(self, request: Request, error: Exception) -> Response:
-        """Answer a ProblemError, and log what it refused."""
-        assert isinstance(error, ProblemError)
-        key = request.headers.get("idempotency-key")
-        self.ledger.note("refused", f"refused {error.refused}: {error.detail}", key)
-        return problem(error)
+    def _fee_cents(self) -> int:
+        """What a cancellation costs now."""
+        after_s = self.settings.fee_after_s
+        if after_s is None or self._clock.now() < self._opened_at + after_s:
+            return self.settings.fee_cents
+        return self.settings.fee_then_cents
 
     def _earlier(self, key: str, action: str, wanted: Json) -> Response | None:
         answer = self.ledger.earlier(key, action, wanted, strict=self.settings.strict)
@@ -351,20 +247,17 @@ def app(
     was committed is safe without. Raises the driver's error when the file can't be opened.
     """
     desk = _Desk(path, clock, settings or Restaurant())
-    restaurant = Starlette(
-        routes=[
-            Route("/availability", desk.availability, methods=["GET"]),
-            Route("/reservations", desk.reserve, methods=["POST"]),
-            Route("/reservations", desk.reservations, methods=["GET"]),
-            Route("/reservations/{id}/cancel", desk.cancel, methods=["POST", "DELETE"]),
-            Route("/keys/{key:path}/close", desk.close, methods=["POST"]),
-            Route("/keys/{key:path}", desk.look, methods=["GET"]),
-            Route("/log", desk.log, methods=["GET"]),
-            Route("/settings", desk.change, methods=["POST"]),
-        ],
-        middleware=[Middleware(Faults, rules=faults, sleep=sleep)],
-        exception_handlers={ProblemError: desk.refuse},
-    )
+    routes = [
+        Route("/availability", desk.availability, methods=["GET"]),
+        Route("/reservations", desk.reserve, methods=["POST"]),
+        Route("/reservations", desk.reservations, methods=["GET"]),
+        Route("/reservations/{id}/fee", desk.fee, methods=["GET"]),
+        Route("/reservations/{id}/cancel", desk.cancel, methods=["POST", "DELETE"]),
+        Route("/keys/{key:path}/close", desk.close, methods=["POST"]),
+        Route("/keys/{key:path}", desk.look, methods=["GET"]),
+        Route("/settings", desk.change, methods=["POST"]),
+    ]
+    restaurant = far_side(desk.ledger, routes, faults=faults, sleep=sleep)
     restaurant.state.desk = desk
     return restaurant
 
@@ -375,24 +268,12 @@ def _key(text: str) -> str:
     return text
 
 
-async def _body(request: Request) -> Json:
-    raw = bytearray()
-    async for chunk in request.stream():
-        raw += chunk
-        if len(raw) > BODY_MAX:
-            raise ProblemError(413, "too-large", f"the body may have {BODY_MAX} bytes")
-    try:
-        return _object(bytes(raw) or b"{}")
-    except (ValueError, RecursionError):
-        raise ProblemError(400, "bad-body", "the body must be a JSON object") from None
-
-
 _TIME = "([01][0-9]|2[0-3]):[0-5][0-9]"
 _CHECKS: tuple[tuple[str, Callable[[object], bool], str], ...] = (
     ("day", lambda it: it in DAYS, f"one of {', '.join(DAYS)}"),
     ("time", lambda it: re.fullmatch(_TIME, str(it)) is not None, "such as 19:00"),
     ("party", lambda it: type(it) is int and 1 <= it <= PARTY_MAX, f"from 1 to {PARTY_MAX}"),
-    ("name", lambda it: it is None or _is_text(it), f"text of at most {TEXT_MAX} characters"),
+    ("name", lambda it: it is None or is_text(it), f"text of at most {TEXT_MAX} characters"),
 )
 
 
@@ -402,24 +283,6 @@ def _wanted(asked: Mapping[str, object]) -> Json:
         if not fits(asked.get(name)):
             raise ProblemError(400, f"bad-{name}", f"{name} must be {rule}")
     return {name: asked[name] for name, _, _ in _CHECKS if asked.get(name) is not None}
-
-
-def _is_text(it: object) -> bool:
-    return isinstance(it, str) and it.isprintable() and len(it) <= TEXT_MAX
-
-
-def _count(value: object, name: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**53:
-        raise ProblemError(400, f"bad-{name.replace('_', '-')}", f"{name} must be a whole number")
-    return value
-
-
-def _after(request: Request) -> int:
-    return _count(_integer(request.query_params.get("after", "0")), "after")
-
-
-def _integer(text: str) -> int | None:
-    return int(text) if re.fullmatch("[0-9]{1,15}", text) else None
 
 
 def _done(answer: Json, position: int, *, status: int = 200, replayed: bool = False) -> Response:
@@ -439,10 +302,3 @@ def _text(one: Json) -> str:
 
 def _money(cents: int) -> str:
     return str(cents // 100) if cents % 100 == 0 else f"{cents / 100:.2f}"
-
-
-def _object(text: str | bytes) -> Json:
-    value = json.loads(text)
-    if not isinstance(value, dict):
-        raise ValueError("not a JSON object")
-    return cast(Json, value)

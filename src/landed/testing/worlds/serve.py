@@ -3,8 +3,8 @@
     python -m landed.testing.worlds.serve restaurant \
         --db PATH --port 0 --faults JSON --settings JSON
 
-prints one line, `ready http://127.0.0.1:PORT`, and serves until it is terminated. `start` does the
-same from Python and waits for that line.
+prints one line, `ready http://127.0.0.1:PORT`, and serves until it is terminated; `texts` is the
+other world it knows. `start` does the same from Python and waits for that line.
 """
 
 import argparse
@@ -26,7 +26,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from landed.testing.worlds import restaurant
+from landed.testing.worlds import restaurant, texts
 from landed.testing.worlds.faults import CUT, Clock, Fault
 
 HOST = "127.0.0.1"
@@ -45,7 +45,10 @@ class _World:
     settings: Callable[..., object]
 
 
-WORLDS = {"restaurant": _World(restaurant.app, restaurant.Restaurant)}
+WORLDS = {
+    "restaurant": _World(restaurant.app, restaurant.Restaurant),
+    "texts": _World(texts.app, texts.Texts),
+}
 """The worlds that can be served, by name."""
 
 
@@ -95,7 +98,7 @@ def start(
     db: str,
     port: int = 0,
     faults: Sequence[Fault] = (),
-    settings: restaurant.Restaurant | None = None,
+    settings: restaurant.Restaurant | texts.Texts | None = None,
     ready_within_s: float = 20.0,
 ) -> ServedWorld:
     """Start `world` in a child process and return once it accepts requests.

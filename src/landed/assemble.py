@@ -1,0 +1,56 @@
+"""Behind `landed.open()`: joins a store, tools and settings into a runtime."""
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+
+from landed.core.errors import StoreError
+from landed.core.store import Store
+from landed.runtime.opened import Settings
+from landed.runtime.parts import assemble, register
+from landed.runtime.planning import PlanFor, no_plan_for
+from landed.runtime.runtime import Runtime
+
+
+@asynccontextmanager
+async def open_runtime(
+    store: str,
+    *,
+    tools: Iterable[object] = (),
+    settings: Settings | None = None,
+    plan_for: PlanFor = no_plan_for,
+    secret: bytes = b"",
+) -> AsyncIterator[Runtime]:
+    """Open a runtime on a store and enter it; the way to use `landed`.
+
+        async with landed.open("sqlite:///agent.db", tools=[reserve_table]) as rt:
+            value = await rt.perform(reserve_table, {"day": "Fri"})
+
+    `store` is `sqlite:///relative.db`, `sqlite:////absolute.db` or `sqlite://:memory:` (the only
+    store in memory). `tools` are decorated with `@landed.tool` or made by `landed.tools`.
+    `plan_for` is a pure function that makes the calls of an intent, for `propose` and `revise`.
+    With a `secret` the journal's links are keyed: whoever can edit the file still cannot forge it.
+
+    Raises `ContractError` for a tool that contradicts itself and `StoreError` for a store that
+    cannot be opened; the text says what to do.
+    """
+    registered = register(tools)
+    opened = await open_store(store, secret=secret)
+    try:
+        runtime = assemble(opened, tools=registered, settings=settings, plan_for=plan_for)
+        async with runtime:
+            yield runtime
+    finally:
+        await opened.close()
+
+
+async def open_store(url: str, *, secret: bytes = b"") -> Store:
+    """Open the store that a URL names."""
+    if not url.startswith("sqlite://"):
+        raise StoreError(
+            f"{url!r} names no store that is known; use sqlite:///relative.db,"
+            " sqlite:////absolute.db or sqlite://:memory:"
+        )
+    from landed.stores.sqlite import open_sqlite
+
+    path = url.removeprefix("sqlite://")
+    return open_sqlite(path if path == ":memory:" else path[1:], secret=secret)

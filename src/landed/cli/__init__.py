@@ -1,0 +1,1 @@
+"""The command line: each sub-command is a file of its own and is imported when it is called."""

@@ -1,0 +1,235 @@
+"""`landed demo`: plays a scenario and says whether it ended as its description says."""
+
+import difflib
+import json
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from landed.testing.scenario import Ran, Scenario
+
+STORY = "story"
+YES = {True: "yes", False: "no", None: "-"}
+
+
+@click.command()
+@click.argument("name", default="")
+@click.option("--all", "every", is_flag=True, help="Run all of them and print a table.")
+@click.option("--history", is_flag=True, help="Add what a model would be shown.")
+@click.option("--json", "as_json", is_flag=True, help="Print an object instead.")
+@click.option("--kill", "kills", multiple=True, metavar="POINT", help="Kill a process there.")
+@click.option("--points", is_flag=True, help="List the points where it can be killed.")
+@click.option("--seed", type=int, help="Choose the schedule among what is ready at one time.")
+def command(
+    name: str,
+    every: bool,
+    history: bool,
+    as_json: bool,
+    kills: tuple[str, ...],
+    points: bool,
+    seed: int | None,
+) -> None:
+    """List the scenarios, or run the one called NAME.
+
+    A POINT is before|after:<event or command>[:tool][#n]. --kill may be repeated: for the first
+    process, the second, and so on. Exit status 0: it ended as its description says (a wrong design:
+    it went wrong in the way described); 1: it did not.
+    """
+    if (every or not name) and (history or kills or points or (every and name)):
+        raise click.UsageError("--history, --kill and --points go with the NAME of one scenario")
+    with _extra():
+        if every:
+            status = _run_all(as_json=as_json, seed=seed)
+        elif not name:
+            status = _list(as_json=as_json)
+        elif name == STORY:
+            if kills or points or seed is not None:
+                raise click.UsageError("the story is real: it takes no --kill, --points or --seed")
+            status = _tell(history=history, as_json=as_json)
+        elif points:
+            status = _points(_scenario(name), kills, as_json=as_json, seed=seed)
+        else:
+            status = _run(_scenario(name), kills, history=history, as_json=as_json, seed=seed)
+    raise SystemExit(status)
+
+
+def _list(*, as_json: bool) -> int:
+    from landed.testing import story
+    from landed.testing.scenarios import SCENARIOS
+
+    listed = [story.STORY, *SCENARIOS]
+    if as_json:
+        _print_json([{"scenario": one.name, "line": one.line} for one in listed])
+        return 0
+    width = max(len(one.name) for one in listed) + 2
+    for one in listed:
+        click.echo(f"{one.name:<{width}}{one.line}")
+    return 0
+
+
+def _run_all(*, as_json: bool, seed: int | None) -> int:
+    from landed.testing.scenario import run
+    from landed.testing.scenarios import SCENARIOS
+
+    ran = [run(scenario, seed=seed) for scenario in SCENARIOS]
+    if as_json:
+        _print_json([one.plain() for one in ran])
+    else:
+        rows = [("scenario", "the restaurant holds", "reconciled", "as described")]
+        rows += [
+            (one.scenario.name, _holds(one, "restaurant"), YES[one.reconciled], _described(one))
+            for one in ran
+        ]
+        widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]
+        for row in rows:
+            cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+            click.echo("".join(cells).rstrip())
+    return 0 if all(one.as_described for one in ran) else 1
+
+
+def _run(
+    scenario: "Scenario",
+    kills: Sequence[str],
+    *,
+    history: bool,
+    as_json: bool,
+    seed: int | None,
+) -> int:
+    ran = _ran(scenario, _parsed(kills) if kills else None, seed=seed)
+    if as_json:
+        _print_json(ran.plain())
+    else:
+        lines = (*map(str, ran.timeline.lines), *(_history(ran) if history else ()))
+        for line in (*lines, *_holdings(ran), _reconciled(ran), _message(ran)):
+            click.echo(line)
+    return _status(ran)
+
+
+def _points(scenario: "Scenario", kills: Sequence[str], *, as_json: bool, seed: int | None) -> int:
+    """Print the points that the process after the killed ones passes."""
+    ran = _ran(scenario, _parsed(kills), seed=seed)
+    points = [str(point) for point in ran.points[len(kills)]]
+    if as_json:
+        _print_json({"scenario": scenario.name, "points": points})
+    else:
+        for point in points:
+            click.echo(point)
+    return 0
+
+
+def _tell(*, history: bool, as_json: bool) -> int:
+    from landed.testing import story
+    from landed.testing.worlds.serve import WorldStartError
+
+    try:
+        ran = story.tell((lambda line: None) if as_json else (lambda line: click.echo(str(line))))
+    except WorldStartError as error:
+        raise click.ClickException(str(error)) from error
+    if as_json:
+        _print_json(ran.plain())
+    else:
+        # The restaurant's own ledger has the last word.
+        told = (*(_history(ran) if history else ()), _message(ran), _reconciled(ran))
+        for line in (*told, *_holdings(ran)):
+            click.echo(line)
+    # Other than in a simulation, a kill that did not happen must not pass unnoticed.
+    return 1 if ran.as_described is None else _status(ran)
+
+
+def _scenario(name: str) -> "Scenario":
+    from landed.testing.scenarios import BY_NAME
+
+    if name in BY_NAME:
+        return BY_NAME[name]
+    near = difflib.get_close_matches(name, [*BY_NAME, STORY], cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else "`landed demo` lists them"
+    raise click.UsageError(f"there is no scenario {name!r}; {hint}")
+
+
+def _parsed(kills: Sequence[str]) -> tuple[str, ...]:
+    from landed.testing.faults import parse_point
+    from landed.testing.scenario import PROCESSES_MAX
+
+    if len(kills) >= PROCESSES_MAX:
+        raise click.UsageError(f"at most {PROCESSES_MAX - 1} processes can be killed")
+    try:
+        return tuple(str(parse_point(point)) for point in kills)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--kill") from error
+
+
+def _ran(scenario: "Scenario", kills: tuple[str, ...] | None, *, seed: int | None) -> "Ran":
+    """Run it; a kill that never happened is a usage error, for the run says nothing of it."""
+    from landed.testing.scenario import run
+
+    ran = run(scenario, kill=kills, seed=seed)
+    died = sum(line.type == "crash" for line in ran.timeline.lines)
+    if died < len(ran.kill):
+        raise click.UsageError(
+            f"process {died + 1} never comes to {ran.kill[died]};"
+            f" `landed demo {scenario.name} --points` lists where it can be killed"
+        )
+    return ran
+
+
+def _status(ran: "Ran") -> int:
+    if ran.as_described is not False:
+        return 0
+    wanted = ran.scenario
+    click.echo(
+        f"landed demo: {wanted.name} did not end as described:"
+        f" the restaurant should hold {', '.join(wanted.holds) or 'nothing'},"
+        f" reconciled should be {YES[wanted.reconciled]}"
+        f" and the last message should say {' and '.join(map(repr, wanted.says)) or 'anything'}"
+        + "".join(f"; {one}" for one in ran.unwitnessed),
+        err=True,
+    )
+    return 1
+
+
+def _history(ran: "Ran") -> Iterator[str]:
+    yield "-- history, as a model is shown it:"
+    for item in ran.history:
+        yield f"   {item.role:<10} {item.text}"
+
+
+def _holdings(ran: "Ran") -> Iterator[str]:
+    for service in ran.world:
+        yield f"-- {service} holds: {_holds(ran, service)}"
+
+
+def _holds(ran: "Ran", service: str) -> str:
+    return ", ".join(str(one["text"]) for one in ran.world[service]) or "nothing"
+
+
+def _reconciled(ran: "Ran") -> str:
+    return f"-- reconciled: {YES[ran.reconciled]}"
+
+
+def _message(ran: "Ran") -> str:
+    return f"-- agent's last message: {ran.message}"
+
+
+def _described(ran: "Ran") -> str:
+    return YES[ran.as_described]
+
+
+def _print_json(plain: object) -> None:
+    click.echo(json.dumps(plain, indent=2, ensure_ascii=False))
+
+
+@contextmanager
+def _extra() -> Generator[None]:
+    """Turn a package that is not installed into what to install."""
+    try:
+        yield
+    except ModuleNotFoundError as missing:
+        name = (missing.name or "").split(".")[0]
+        if name == "landed":
+            raise
+        raise click.ClickException(
+            f"the demos need {name}; install the extra: pip install 'landed[demo]'"
+        ) from missing

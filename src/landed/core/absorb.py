@@ -1,0 +1,274 @@
+"""What each reply is an event of: the one place where a message from outside becomes evidence.
+
+The rules worth knowing: a refusal settles a first send only; "nothing there" is a no only when
+nothing can still arrive; a key that the service may have forgotten proves nothing by its absence.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from landed.core.contract import Contract
+from landed.core.operation import MOVES, Evidence, Happened, Operation, Source, State, moved
+from landed.core.outcome import (
+    Absent,
+    Acknowledged,
+    Found,
+    LookOutcome,
+    NotSent,
+    NotYet,
+    Refused,
+    SendOutcome,
+)
+
+# How much of a key's retention is trusted: the service's clock and ours need not agree.
+RETENTION_TRUSTED = 0.9
+
+
+class Question(StrEnum):
+    """What the service can be asked about an operation in doubt."""
+
+    LOOKUP = "lookup"
+    CLOSE = "close"
+    READ_BACK = "read-back"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replied:
+    """The outcome of send number `attempt`; `at` is when it came back (UTC seconds)."""
+
+    operation: str
+    attempt: int
+    outcome: SendOutcome
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """The outcome of a question put at `asked_at`, after send number `attempt` (UTC seconds)."""
+
+    operation: str
+    question: Question
+    attempt: int
+    outcome: LookOutcome
+    asked_at: float
+    at: float
+
+
+CameBack = Replied | Looked
+Moved = tuple[Happened, Operation]
+
+
+def absorb(operation: Operation, contract: Contract, back: CameBack) -> Moved | None:
+    """Return the event that `back` is, and the operation after it; None where it says nothing new.
+
+    The operation is taken as it is *now*, which may be long after the send: a late reply settles
+    the same operation, and one that contradicts what is settled is kept without rewriting it.
+    """
+    if operation.final:
+        return _late(operation, contract, back)
+    if isinstance(back, Looked):
+        return _look(operation, contract, back)
+    outcome = back.outcome
+    if isinstance(outcome, Acknowledged):
+        return _acknowledged(operation, contract, back, outcome)
+    if isinstance(outcome, Refused):
+        return _refused(operation, back, outcome.reason)
+    if isinstance(outcome, NotSent):
+        return _not_sent(operation, contract, back, outcome.reason)
+    if not _awaited(operation, back):
+        return None
+    return _move(operation, Happened.ANSWER_LOST, back, outcome.reason)
+
+
+def remembers(operation: Operation, contract: Contract, *, at: float) -> bool:
+    """Whether the service surely still knows the operation's key at the time `at`."""
+    if contract.retention_s is None:
+        return True
+    return at < operation.first_sent_at + contract.retention_s * RETENTION_TRUSTED
+
+
+def nothing_can_arrive(operation: Operation, contract: Contract, *, at: float) -> bool:
+    """Whether a look made at `at` is after all that the service may still take and show."""
+    if contract.refuses_after_s is None:
+        return False
+    return at > operation.last_sent_at + contract.refuses_after_s + contract.settlement_lag_s
+
+
+def _move(
+    operation: Operation,
+    event: Happened,
+    back: CameBack,
+    says: str,
+    seen_at: int | None = None,
+    **held: object,
+) -> Moved:
+    """Return the event and the operation after it; `seen_at` is the service's position."""
+    evidence = Evidence(source=_source(back), at=back.at, says=says, position=seen_at)
+    return event, moved(operation, event, at=back.at, evidence=evidence, **held)
+
+
+def _source(back: CameBack) -> Source:
+    if isinstance(back, Looked):
+        return Source(back.question.value)
+    heard = isinstance(back.outcome, Acknowledged | Refused)
+    return Source.REPLY if heard else Source.RUNTIME
+
+
+def _is_receipt(contract: Contract, yes: Acknowledged) -> bool:
+    """Whether a yes says only that the service took it."""
+    return yes.accepted or contract.read_back
+
+
+def _late(operation: Operation, contract: Contract, back: CameBack) -> Moved | None:
+    """What was settled stays settled; that it landed after all is kept beside it."""
+    match back.outcome:
+        case Acknowledged() as yes if not _is_receipt(contract, yes):
+            landed_after_all = True
+        case outcome:
+            landed_after_all = isinstance(outcome, Found)
+    if not landed_after_all or operation.contradicted:
+        return None
+    if Happened.CONTRADICTED not in MOVES[operation.state]:
+        return None
+    says = "it took effect after all: this contradicts what was settled"
+    return _move(operation, Happened.CONTRADICTED, back, says, contradicted=True)
+
+
+# Replies to a send.
+
+
+def _awaited(operation: Operation, back: Replied) -> bool:
+    """Whether this is the send whose answer the operation is still waiting for."""
+    return operation.state in (State.SENT, State.RESENT) and back.attempt == operation.tries
+
+
+def _acknowledged(
+    operation: Operation, contract: Contract, back: Replied, yes: Acknowledged
+) -> Moved | None:
+    if operation.state is State.RECORDED:
+        return None  # A reply to a send that is recorded as not sent: the next send will replay it.
+    held: dict[str, object] = {"result": yes.result, "acknowledged_at": back.at}
+    if yes.position is not None:
+        held["position"] = yes.position
+    if not yes.complete:
+        held["complete"] = False
+        if operation.state is State.SENT:
+            says = "ended early by us: it may have run in part"
+            return _move(operation, Happened.STOPPED_MIDWAY, back, says, yes.position, **held)
+    if not _is_receipt(contract, yes):
+        says = "the service answered yes"
+        return _move(operation, Happened.ACKNOWLEDGED, back, says, yes.position, **held)
+    says = "the service took it; whether it landed is still to be seen"
+    event = Happened.LOOKED
+    if operation.state in (State.SENT, State.RESENT):
+        event = Happened.ACCEPTED
+    return _move(operation, event, back, says, yes.position, **held)
+
+
+def _is_only_send(operation: Operation) -> bool:
+    """Whether no other send of it than one can have left this machine."""
+    return operation.tries - operation.unsent == 1
+
+
+def _refused(operation: Operation, back: Replied, reason: str) -> Moved | None:
+    if _is_only_send(operation) and Happened.REFUSED in MOVES[operation.state]:
+        return _move(operation, Happened.REFUSED, back, f"the service refused: {reason}")
+    if operation.state is State.RESENT and back.attempt == operation.tries:
+        says = f"the service refused the resend: {reason}; that says nothing of the first send"
+        return _move(operation, Happened.REFUSED_AGAIN, back, says, resend_refused=True)
+    return None
+
+
+def _not_sent(operation: Operation, contract: Contract, back: Replied, reason: str) -> Moved | None:
+    says = f"nothing left this machine: {reason}"
+    unsent = operation.unsent + 1
+    if _awaited(operation, back):
+        over = operation.tries >= contract.max_tries or not operation.wanted
+        never = operation.state is State.SENT and over
+        event = Happened.NEVER_SENT if never else Happened.NOT_SENT
+        return _move(operation, event, back, says, unsent=unsent)
+    if unsent == operation.tries and Happened.NEVER_SENT in MOVES[operation.state]:
+        return _move(operation, Happened.NEVER_SENT, back, says, unsent=unsent)
+    return None
+
+
+# Answers to a question.
+
+
+def _look(operation: Operation, contract: Contract, back: Looked) -> Moved | None:
+    if Happened.LOOKED not in MOVES[operation.state]:
+        return None  # Overtaken by another send, which will be asked about in its turn.
+    outcome = back.outcome
+    if isinstance(outcome, Found):
+        return _found(operation, contract, back, outcome)
+    if isinstance(outcome, Absent):
+        return _absent(operation, contract, back, outcome.position)
+    if isinstance(outcome, NotYet):
+        return _undecisive(operation, back, f"not knowable yet {outcome.reason}".rstrip())
+    return _undecisive(operation, back, f"no answer: {outcome.reason}")
+
+
+def _found(operation: Operation, contract: Contract, back: Looked, found: Found) -> Moved:
+    """A find settles it, but for a contract that says where the result must become visible."""
+    if contract.read_back and back.question is not Question.READ_BACK:
+        says = "the service knows it; whether it is visible is still to be seen"
+        event, after = _undecisive(operation, back, says, found.position)
+        at = operation.acknowledged_at or back.at
+        return event, replace(after, result=found.result, acknowledged_at=at)
+    event = Happened.READ_BACK if operation.state is State.ACCEPTED else Happened.FOUND
+    return _move(operation, event, back, "it is there", found.position, result=found.result)
+
+
+def _absent(
+    operation: Operation, contract: Contract, back: Looked, position: int | None
+) -> Moved | None:
+    if not remembers(operation, contract, at=back.at):
+        says = "nothing under that key, but the service may have forgotten it"
+        return _undecisive(operation, back, says, position)
+    for settles, event, says in ABSENCE:
+        if settles(operation, contract, back) and event in MOVES[operation.state]:
+            return _move(operation, event, back, says, position)
+    return _undecisive(operation, back, "nothing has landed", position)
+
+
+def _closed(operation: Operation, contract: Contract, back: Looked) -> bool:
+    return back.question is Question.CLOSE
+
+
+def _behind(operation: Operation, contract: Contract, back: Looked) -> bool:
+    """Whether a read-back was made at or after the position the service acknowledged."""
+    if back.question is not Question.READ_BACK or not isinstance(back.outcome, Absent):
+        return False
+    seen, acknowledged = back.outcome.position, operation.position
+    return seen is not None and acknowledged is not None and seen >= acknowledged
+
+
+def _out_of_time(operation: Operation, contract: Contract, back: Looked) -> bool:
+    return nothing_can_arrive(operation, contract, at=back.asked_at)
+
+
+# When "nothing there" is a no. A position alone, or a deadline alone, never settles a lost answer:
+# `read_absent` is a move of an *acknowledged* operation only.
+ABSENCE: tuple[tuple[Callable[[Operation, Contract, Looked], bool], Happened, str], ...] = (
+    (_closed, Happened.CLOSED_EMPTY, "nothing has landed; key closed"),
+    (
+        _behind,
+        Happened.READ_ABSENT,
+        "not there, read at or after the position that the service acknowledged",
+    ),
+    (
+        _out_of_time,
+        Happened.ABSENT_FOR_GOOD,
+        "nothing has landed, and requests of that age are refused by now",
+    ),
+)
+
+
+def _undecisive(
+    operation: Operation, back: Looked, says: str, position: int | None = None
+) -> Moved:
+    held: dict[str, object] = {"looks": operation.looks + 1, "looked_at": back.at}
+    if back.attempt == operation.tries:
+        held["looked"] = type(back.outcome).__name__
+    return _move(operation, Happened.LOOKED, back, says, position, **held)

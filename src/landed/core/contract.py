@@ -1,0 +1,447 @@
+"""The contract: the promises about a tool that the runtime may rely on, as values only.
+
+A contract may come from `@landed.tool(...)` or from a TOML file, so it holds no code. It is checked
+once, at registration, and every operation stores the digest of the one it was made under: doubt is
+judged by that contract, not by the one of today's deploy.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
+from string import Formatter
+
+from landed.core.canonical import Json, fingerprint
+from landed.core.errors import ContractError, ProposalError
+
+
+class Effect(StrEnum):
+    """What a tool does to the world."""
+
+    NONE = "none"
+    REVERSIBLE = "reversible"
+    IRREVERSIBLE = "irreversible"
+
+
+class Risk(StrEnum):
+    """Whether a call may run at once or needs a person's yes first."""
+
+    SAFE = "safe"
+    CONFIRM = "confirm"
+
+
+class Interrupt(StrEnum):
+    """What a change of mind does to a call in flight."""
+
+    FINISH = "finish"
+    WAIT = "wait"
+    STOP_AND_RESOLVE = "stop_and_resolve"
+
+
+class Order(StrEnum):
+    """Which goes first when a revision replaces something that is held."""
+
+    SECURE_FIRST = "secure_first"
+    RELEASE_FIRST = "release_first"
+
+
+class WhileUnknown(StrEnum):
+    """Whether a replacement may start while what it replaces is in doubt."""
+
+    WAIT = "wait"
+    REPLACE = "replace"
+
+
+# Replies that mean "before any effect". 408, 409, 425 and every 5xx leave doubt: a 409 may be the
+# service's own answer to a request of ours that is still running.
+REFUSALS = (400, 401, 403, 404, 405, 406, 412, 413, 414, 415, 422, 429)
+
+LANGUAGES = ("en", "es")
+
+# The states a contract may have words for (`says`), and what may stand in braces there.
+SAYABLE = frozenset(
+    {
+        "recorded",
+        "blocked",
+        "sent",
+        "confirmed",
+        "partly",
+        "accepted",
+        "assumed",
+        "unknown",
+        "undecided",
+        "failed",
+        "withdrawn",
+        "answered",
+        "unanswered",
+        "dropped",
+        "held",
+        "corrected",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contract:
+    """The promises about one tool. Times are seconds; codes are HTTP status codes.
+
+    effect            what it does to the world
+    risk              whether it may run without a person's yes
+    service           whom it reaches; targets and keys belong to a service
+    keyed             the parameter or header that carries the key; "" where the service has none
+    key_form          the key's form, from `{operation}` and `{session}`
+    retention_s       how long the service remembers a key; None where it never forgets
+    compares_payload  the service refuses a key that comes back with other arguments
+    refusals          replies that mean *before any effect*
+    lookup            it can be asked whether a call landed
+    settlement_lag_s  how late an effect may become visible to a lookup
+    close             lookup that also shuts the key
+    refuses_after_s   the service refuses requests sent longer ago than this
+    read_back         the result can be read where it matters; acknowledged is then not landed
+    makes             where the result names what was made, as a dotted name
+    undo              the tool that compensates; its arguments, as templates over the arguments and
+                      the `result`, are undo_arguments; undo_within_s is its cut-off
+    undo_priced_by    the tool without effect that says, for those arguments, what undoing costs;
+                      undo_price is the field of its answer, in cents, and the undo's parameter by
+                      which the service is held to what was agreed
+    correct           the tool that corrects what cannot be undone; correct_arguments are templates
+                      over the new call's arguments and the old result
+    identity          the arguments that make two calls the same thing; None means all of them
+    target            the resources touched, as templates over the arguments (`invoice/{id}`)
+    on_interrupt      finish / wait (up to wait_s) / stop_and_resolve
+    order             secure the replacement first, or release first, and then why (order_why)
+    while_unknown     whether a replacement waits while this is in doubt
+    assume_after_s    after which an effect that nobody can confirm is treated as landed
+    escalate_after_s  the age at which an unknown goes to a person
+    deadline_s        the bound on one send
+    max_tries         the bound on sends of one operation
+    concurrency       how many may run at once; 0 for no bound
+    fence             the parameter that carries the epoch
+    says              words per language and state, for history and report (defaults exist)
+    """
+
+    effect: Effect
+    risk: Risk = Risk.SAFE
+    service: str = ""
+    keyed: str = ""
+    key_form: str = "{operation}"
+    retention_s: float | None = None
+    compares_payload: bool = False
+    refusals: tuple[int, ...] = REFUSALS
+    lookup: bool = False
+    settlement_lag_s: float = 0.0
+    close: bool = False
+    refuses_after_s: float | None = None
+    read_back: bool = False
+    makes: str = "id"
+    undo: str = ""
+    undo_arguments: Mapping[str, str] = field(default_factory=dict[str, str])
+    undo_priced_by: str = ""
+    undo_price: str = ""
+    undo_within_s: float | None = None
+    correct: str = ""
+    correct_arguments: Mapping[str, str] = field(default_factory=dict[str, str])
+    identity: tuple[str, ...] | None = None
+    target: tuple[str, ...] = ()
+    on_interrupt: Interrupt = Interrupt.STOP_AND_RESOLVE
+    wait_s: float = 0.0
+    order: Order = Order.SECURE_FIRST
+    order_why: str = ""
+    while_unknown: WhileUnknown = WhileUnknown.WAIT
+    assume_after_s: float | None = None
+    escalate_after_s: float = 900.0
+    deadline_s: float = 30.0
+    max_tries: int = 5
+    concurrency: int = 0
+    fence: str = ""
+    says: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+
+    @property
+    def resendable(self) -> bool:
+        """Whether sending the same key again is harmless: keyed, and the payload is compared."""
+        return bool(self.keyed) and self.compares_payload
+
+
+# A foreign tool that nobody wrote a contract for: fail closed.
+UNDECLARED = Contract(effect=Effect.IRREVERSIBLE, risk=Risk.CONFIRM)
+
+
+Check = tuple[Callable[[Contract], bool], str]
+
+# What contradicts itself, and what to do about it.
+CONTRADICTIONS: tuple[Check, ...] = (
+    (
+        lambda c: (
+            c.effect is Effect.NONE
+            and bool(c.keyed or c.close or c.undo or c.read_back or c.assume_after_s is not None)
+        ),
+        "effect='none' promises no effect, but keyed, close, undo, read_back or assume_after_s"
+        " speaks of one; declare the effect or drop the promise",
+    ),
+    (
+        lambda c: not c.keyed and (c.compares_payload or c.retention_s is not None),
+        "compares_payload and retention_s are promises about a key, but the tool is not keyed;"
+        " name the parameter that carries the key in keyed=",
+    ),
+    (
+        lambda c: c.close and not c.keyed,
+        "close shuts a key, but the tool is not keyed; name the key's parameter in keyed=",
+    ),
+    (
+        lambda c: c.assume_after_s is not None and c.effect is not Effect.IRREVERSIBLE,
+        "assume_after_s treats an unconfirmed effect as landed; that is harmless only for what"
+        " cannot be taken back anyway, so declare it on an irreversible effect or drop it",
+    ),
+    (
+        lambda c: c.assume_after_s is not None and (c.lookup or c.close or c.read_back),
+        "assume_after_s is for effects that nobody can check, but the tool has a lookup, close or"
+        " read_back; drop one of them",
+    ),
+    (
+        lambda c: c.effect is Effect.IRREVERSIBLE and bool(c.undo),
+        "an irreversible effect cannot be undone; name what corrects it in correct= instead",
+    ),
+    (
+        lambda c: (
+            not c.undo
+            and bool(c.undo_arguments or c.undo_price or c.undo_priced_by or c.undo_within_s)
+        ),
+        "undo_arguments, undo_price, undo_priced_by and undo_within_s are promises about an undo"
+        " that is not named; name the tool in undo=",
+    ),
+    (
+        lambda c: bool(c.undo_price) != bool(c.undo_priced_by),
+        "a price has to be known before anybody can agree to it: give both undo_priced_by (who"
+        " says it) and undo_price (where it stands)",
+    ),
+    (
+        lambda c: c.effect is not Effect.IRREVERSIBLE and bool(c.correct or c.correct_arguments),
+        "correct is for what cannot be undone; a reversible effect is undone and done again",
+    ),
+    (
+        lambda c: (c.on_interrupt is Interrupt.WAIT) != (c.wait_s > 0),
+        "on_interrupt='wait' needs a bound in wait_s, and wait_s means nothing without it",
+    ),
+    (
+        lambda c: (c.order is Order.RELEASE_FIRST) != bool(c.order_why),
+        "order='release_first' leaves the person with nothing for a while: say why in order_why,"
+        " which is only read then",
+    ),
+    (
+        lambda c: c.deadline_s <= 0 or c.max_tries < 1 or c.concurrency < 0,
+        "deadline_s must be above 0, max_tries at least 1, concurrency at least 0",
+    ),
+    (
+        lambda c: any(
+            bound is not None and bound < 0
+            for bound in (
+                *(c.retention_s, c.refuses_after_s, c.assume_after_s, c.settlement_lag_s),
+                *(c.escalate_after_s, c.undo_within_s),
+            )
+        ),
+        "a time cannot be negative; give retention_s, refuses_after_s, assume_after_s,"
+        " settlement_lag_s, escalate_after_s and undo_within_s in seconds",
+    ),
+    (
+        lambda c: c.assume_after_s is not None and c.assume_after_s > c.escalate_after_s,
+        "assume_after_s comes after escalate_after_s, so a person would be asked before anything"
+        " is assumed; make it the smaller one",
+    ),
+)
+
+
+def check(contract: Contract, *, tool: str) -> Contract:
+    """Return the contract with its service filled in, or raise `ContractError` saying what to do.
+
+    What needs the function or the other tools (a key's parameter, the undo's name) is checked where
+    those are known, in `landed.tools.function` and `landed.assemble`.
+    """
+    for contradicts, advice in CONTRADICTIONS:
+        if contradicts(contract):
+            raise ContractError(f"contract of {tool}: {advice}")
+    named = _fields_of(contract.key_form, {"operation", "session"}, what="key_form", tool=tool)
+    if "operation" not in named:
+        raise ContractError(
+            f"contract of {tool}: key_form must contain {{operation}}, or two operations would"
+            " share one key"
+        )
+    _check_says(contract, tool=tool)
+    return contract if contract.service else replace(contract, service=tool)
+
+
+def filled(
+    templates: Mapping[str, str], *, arguments: Mapping[str, Json], result: Json
+) -> dict[str, Json]:
+    """Return arguments from templates: `{day}` is an argument, `{result.id}` part of a result.
+
+    A template that is one field alone keeps the value's own type. Raises `ProposalError` for a
+    field that is not there.
+    """
+    return {
+        name: _fill(template, {**arguments, "result": result})
+        for name, template in templates.items()
+    }
+
+
+def _fill(template: str, fields: Mapping[str, Json]) -> Json:
+    parts = list(Formatter().parse(template))
+    values = [_at(name, fields) for _, name, _, _ in parts if name is not None]
+    if len(parts) == 1 and parts[0][0] == "" and values:
+        return values[0]
+    texts = iter(values)
+    return "".join(
+        literal + (str(next(texts)) if name is not None else "") for literal, name, _, _ in parts
+    )
+
+
+def _at(path: str, fields: Mapping[str, Json]) -> Json:
+    found: Json = fields
+    for part in path.split("."):
+        if not isinstance(found, Mapping) or part not in found:
+            raise ProposalError(f"there is no {path!r} to fill in; given: {', '.join(fields)}")
+        found = found[part]
+    return found
+
+
+def _check_says(contract: Contract, *, tool: str) -> None:
+    for language, words in contract.says.items():
+        unknown = sorted(set(words) - SAYABLE)
+        if unknown:
+            raise ContractError(
+                f"contract of {tool}: says has words for {unknown[0]!r}, which is not a state;"
+                f" use one of {', '.join(sorted(SAYABLE))}"
+            )
+        missing = sorted(SAYABLE - set(words))
+        if missing and language not in LANGUAGES:
+            raise ContractError(
+                f"contract of {tool}: says has no words in {language!r} for {missing[0]!r};"
+                f" only {' and '.join(LANGUAGES)} have defaults"
+            )
+
+
+def _fields_of(form: str, allowed: set[str], *, what: str, tool: str) -> set[str]:
+    try:
+        names = {name for _, name, _, _ in Formatter().parse(form) if name is not None}
+    except ValueError as error:
+        raise ContractError(f"contract of {tool}: {what} is not a template: {error}") from None
+    if not names <= allowed:
+        wrong = sorted(names - allowed)[0]
+        raise ContractError(
+            f"contract of {tool}: {what} speaks of {wrong!r}; it may name {sorted(allowed)}"
+        )
+    return names
+
+
+def values(contract: Contract) -> dict[str, Json]:
+    """Return the contract as plain values: what is digested, recorded and written to TOML."""
+    plain: dict[str, Json] = {}
+    for each in fields(contract):
+        plain[each.name] = _plain(getattr(contract, each.name))
+    return plain
+
+
+def _plain(value: object) -> Json:
+    """Return a field as JSON keeps it: lists for tuples, fresh objects for mappings."""
+    match value:
+        case Mapping():
+            return {str(name): _plain(each) for name, each in value.items()}  # pyright: ignore
+        case tuple() | list():
+            return [_plain(each) for each in value]  # pyright: ignore
+        case None | bool() | int() | float() | str():
+            return value
+        case _:
+            raise TypeError(f"a contract holds plain values, not {value!r}")
+
+
+def digest_of(contract: Contract) -> str:
+    """Return the digest an operation stores to name the contract it was made under."""
+    return fingerprint(values(contract), domain="contract")
+
+
+# How a plain value becomes a field again, for the fields that are not plain themselves.
+_READERS: Mapping[str, Callable[[object], object]] = {
+    "effect": lambda value: Effect(str(value)),
+    "risk": lambda value: Risk(str(value)),
+    "on_interrupt": lambda value: Interrupt(str(value)),
+    "order": lambda value: Order(str(value)),
+    "while_unknown": lambda value: WhileUnknown(str(value)),
+    "refusals": lambda value: _tuple(value),
+    "target": lambda value: _tuple(value),
+    "identity": lambda value: None if value is None else _tuple(value),
+    "says": lambda value: _says(value),
+    "undo_arguments": lambda value: _templates(value),
+    "correct_arguments": lambda value: _templates(value),
+}
+
+
+def _templates(value: object) -> Mapping[str, str]:
+    if isinstance(value, Mapping):
+        named = {str(name): str(each) for name, each in value.items()}  # pyright: ignore
+        if named == value:
+            return named
+    raise ValueError(f"a table of texts by name is wanted, not {value!r}")
+
+
+def _says(value: object) -> Mapping[str, Mapping[str, str]]:
+    if isinstance(value, Mapping):
+        return {str(language): _templates(words) for language, words in value.items()}  # pyright: ignore
+    raise ValueError(f"a table of words per language is wanted, not {value!r}")
+
+
+def _as_default(name: str, value: object) -> object:
+    """Return a value that is of the kind its field's default is of, else raise `ValueError`."""
+    kind = _KINDS[name]
+    whole = not isinstance(value, bool) or kind == (bool,)
+    if whole and isinstance(value, kind):
+        return value
+    wanted = " or ".join("nothing" if k is type(None) else k.__name__ for k in kind)
+    raise ValueError(f"{wanted} is wanted, not {value!r}")
+
+
+_NUMBER = (int, float)
+_BY_DEFAULT: Mapping[type, tuple[type, ...]] = {
+    bool: (bool,),
+    str: (str,),
+    int: (int,),
+    float: _NUMBER,
+    type(None): (*_NUMBER, type(None)),
+}
+
+
+def _tuple(value: object) -> tuple[object, ...]:
+    if isinstance(value, list | tuple):
+        return tuple(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    raise ValueError(f"a list is wanted, not {value!r}")
+
+
+def from_values(plain: Mapping[str, object], *, tool: str) -> Contract:
+    """Read a contract from plain values; the reverse of `values`.
+
+    Raises `ContractError` for a field that does not exist or a value that does not fit.
+    """
+    known = {each.name for each in fields(Contract)}
+    unknown = sorted(set(plain) - known)
+    if unknown:
+        raise ContractError(
+            f"contract of {tool}: there is no field {unknown[0]!r}; the fields are"
+            f" {', '.join(sorted(known))}"
+        )
+    if "effect" not in plain:
+        raise ContractError(
+            f"contract of {tool}: say what it does to the world: effect='none', 'reversible' or"
+            " 'irreversible'"
+        )
+    read: dict[str, object] = {}
+    for name, value in plain.items():
+        reader = _READERS.get(name)
+        try:
+            read[name] = reader(value) if reader else _as_default(name, value)
+        except ValueError as error:
+            raise ContractError(f"contract of {tool}: {name}: {error}") from None
+    return Contract(**read)  # type: ignore[arg-type]
+
+
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    each.name: _BY_DEFAULT[type(each.default)]
+    for each in fields(Contract)
+    if each.name not in _READERS
+}

@@ -1,0 +1,168 @@
+"""The history: what a model is shown of a session, computed from its records each time.
+
+So it can neither claim what did not happen nor leave out what did. The record is append-only truth
+with two clocks: `happened_at`, when the effect happened, and `recorded_at`, when that became known.
+The *cache* view appends (what a model was once shown stays as it was shown, so that prompt caches
+hold); the *story* view puts each thing where it happened.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from landed.core.changes import Kind, Record
+from landed.core.contract import Contract
+from landed.core.journal import Entry, as_of
+from landed.core.operation import Happened, Operation, State, from_record
+from landed.core.sentences import observed, sentence, to_model
+from landed.core.session import Observation, input_of, observation_of
+
+
+class View(StrEnum):
+    """In which order a history is told."""
+
+    CACHE = "cache"
+    STORY = "story"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One line of a history.
+
+    `role` is `user`, `tool` or `assistant`; times are UTC seconds; `record` is the id it tells of.
+    """
+
+    role: str
+    text: str
+    happened_at: float
+    recorded_at: float
+    record: str
+
+
+Contracts = Mapping[str, Contract]
+
+
+def history(
+    records: Sequence[Record],
+    told: Mapping[str, Sequence[Entry]],
+    contracts: Contracts,
+    *,
+    view: View = View.CACHE,
+) -> tuple[Item, ...]:
+    """Return what a model is shown of a session.
+
+    `records` are the session's, `told` the journal entries of those operations that were handed to
+    a caller before they were settled: each of these stands where it was told, and what became of
+    the operation is a line of its own after it.
+    """
+    lines: list[tuple[int, Item]] = []
+    for record in records:
+        match record.kind:
+            case Kind.INPUT:
+                lines.append((record.made, _words(record)))
+            case Kind.MESSAGE | Kind.QUESTION:
+                lines.append((record.made, _said(record)))
+            case Kind.OBSERVATION:
+                lines.append((record.made, _seen(observation_of(record), contracts)))
+            case Kind.OPERATION:
+                lines += _effect(record, told.get(record.id, ()), contracts, view=view)
+            case _:
+                continue
+    if view is View.STORY:
+        lines.sort(key=lambda line: (line[1].happened_at, line[0]))
+    else:
+        lines.sort(key=lambda line: line[0])
+    return tuple(item for _, item in lines)
+
+
+def turn_of(operation: Operation) -> str:
+    """Return the turn an operation belongs to; a call made without an input is a turn of its own.
+
+    Such a turn is not stored apart: its id is the operation's.
+    """
+    return operation.turn or operation.id
+
+
+def when_it_happened(operation: Operation) -> float:
+    """Return when the effect happened, as far as is known: when its last send left."""
+    if operation.state in (State.CONFIRMED, State.ACCEPTED, State.ASSUMED):
+        return operation.last_sent_at or operation.made_at
+    return operation.settled_at or operation.made_at
+
+
+def _words(record: Record) -> Item:
+    received = input_of(record)
+    role = "user" if received.origin == "user" else received.origin
+    return Item(
+        role=role,
+        text=received.text,
+        happened_at=received.at,
+        recorded_at=received.at,
+        record=record.id,
+    )
+
+
+def _said(record: Record) -> Item:
+    when = "at" if record.kind is Kind.MESSAGE else "made_at"
+    at: float = record.frozen[when]  # type: ignore[assignment]
+    return Item(
+        role="assistant",
+        text=str(record.frozen["text"]),
+        happened_at=at,
+        recorded_at=at,
+        record=record.id,
+    )
+
+
+def _seen(seen: Observation, contracts: Contracts) -> Item:
+    text = observed(
+        contracts[seen.contract],
+        tool=seen.tool,
+        arguments=seen.arguments,
+        state=seen.state,
+        result=seen.result,
+        why=seen.why,
+    )
+    return Item(
+        role="tool",
+        text=sentence(text),
+        happened_at=seen.at,
+        recorded_at=seen.at,
+        record=seen.id,
+    )
+
+
+def _effect(
+    record: Record, told: Sequence[Entry], contracts: Contracts, *, view: View
+) -> list[tuple[int, Item]]:
+    operation = from_record(record)
+    contract = contracts[operation.contract]
+    now = (record.last, _line(operation, contract))
+    if view is View.STORY or not operation.told:
+        return [now]
+    lines = [
+        (entry.seq, _line(then, contract, at=entry.at)) for entry, then in _tellings(record, told)
+    ]
+    if operation.told == operation.state and lines:
+        return lines
+    return [*lines, now]
+
+
+def _line(operation: Operation, contract: Contract, *, at: float | None = None) -> Item:
+    last = operation.evidence[-1].at if operation.evidence else operation.made_at
+    return Item(
+        role="tool",
+        text=to_model(operation, contract),
+        happened_at=when_it_happened(operation),
+        recorded_at=at if at is not None else last,
+        record=operation.id,
+    )
+
+
+def _tellings(record: Record, entries: Sequence[Entry]) -> list[tuple[Entry, Operation]]:
+    """Return the operation as it was at each moment that it was told to a caller."""
+    then: list[tuple[Entry, Operation]] = []
+    for entry in entries:
+        if entry.event == Happened.TOLD and entry.body is not None:
+            then.append((entry, from_record(as_of(record, entry))))
+    return then

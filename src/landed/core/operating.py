@@ -1,0 +1,190 @@
+"""The next step of one operation: send it, wait for it, or find out what became of it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from landed.core.absorb import Question
+from landed.core.doubt import (
+    Ask,
+    Assume,
+    Close,
+    LagOver,
+    LookUp,
+    ReadBack,
+    SendAgain,
+    Verdict,
+    WaitUntil,
+    pause_s,
+    still_sendable,
+)
+from landed.core.draft import Draft
+from landed.core.operation import Happened, Operation, Source, State
+from landed.core.scope import Asking, Put, Send, Sending, StopWaiting
+from landed.core.stop import KeepWaiting, interruption
+
+CRASHED = "the process that sent it ended before the answer came"
+STOPPED = "stopped waiting; it may still land"
+
+
+def operate(draft: Draft, id: str) -> None:
+    """Let one operation go as far as it can without an answer from outside."""
+    step = _STEPS.get(draft.operations[id].state)
+    while step is not None and step(draft, draft.operations[id]):
+        # Each step that asks for another has left a state for good, so this ends.
+        step = _STEPS.get(draft.operations[id].state)
+
+
+def _start(draft: Draft, operation: Operation) -> bool:
+    """Send what is recorded, where nothing stands against it."""
+    if not still_sendable(operation, draft.now):
+        draft.move(operation, Happened.WITHDRAWN, "its time to be sent was over")
+        return False
+    if operation.blocked_by or operation.id in draft.sending:
+        return False
+    due = operation.last_sent_at + pause_s(operation.tries) if operation.tries else draft.now
+    holder = _holder_of(draft, operation)
+    if holder:
+        draft.move(operation, Happened.BLOCKED, blocked_by=holder)
+    elif draft.scope.draining:
+        return False
+    elif draft.now < due:
+        draft.wakes[operation.id] = due
+    elif _has_place(draft, operation):
+        _send(draft, operation, Happened.SENT)
+    return False
+
+
+def _holder_of(draft: Draft, operation: Operation) -> str:
+    for name in operation.names:
+        holder = draft.names.get(name, operation.id)
+        if holder != operation.id:
+            return holder
+    return ""
+
+
+def _has_place(draft: Draft, operation: Operation) -> bool:
+    """Whether the tool may have one more send at once."""
+    if draft.slots.get(operation.tool, 1) > 0:
+        return True
+    draft.starved.add(operation.tool)
+    return False
+
+
+def _send(draft: Draft, operation: Operation, event: Happened) -> None:
+    """Record the send; the command goes out only once that is durable."""
+    if operation.tool in draft.slots:
+        draft.slots[operation.tool] -= 1
+    sent = draft.move(
+        operation,
+        event,
+        tries=operation.tries + 1,
+        first_sent_at=operation.first_sent_at or draft.now,
+        last_sent_at=draft.now,
+        looks=0,
+        looked="",
+        blocked_by="",
+    )
+    draft.sending.add(sent.id)
+    draft.commands.append(Send(operation=sent))
+
+
+def _send_again(draft: Draft, operation: Operation) -> None:
+    if _has_place(draft, operation):
+        _send(draft, operation, Happened.RESENT)
+
+
+def _wait_for_answer(draft: Draft, operation: Operation) -> bool:
+    """Keep waiting for a send in flight, unless its process is gone or it is given up."""
+    if operation.id in draft.sending:
+        return False
+    if Sending(operation=operation.id, attempt=operation.tries) not in draft.scope.running:
+        draft.move(operation, Happened.ANSWER_LOST, CRASHED)
+        return True
+    if operation.wanted:
+        return False
+    interrupted = interruption(operation, draft.contract_of(operation), draft.now)
+    if isinstance(interrupted, KeepWaiting):
+        if interrupted.until != float("inf"):
+            draft.wakes[operation.id] = interrupted.until
+        return False
+    draft.move(operation, Happened.ANSWER_LOST, STOPPED)
+    draft.commands.append(StopWaiting(operation=operation))
+    return True
+
+
+def _find_out(draft: Draft, operation: Operation) -> bool:
+    """Take the next step towards knowing, unless a question is out already."""
+    if draft.scope.draining or _is_asked(draft, operation):
+        return False
+    verdict = _verdict(draft, operation)
+    match verdict:
+        case WaitUntil(at=at):
+            draft.wakes[operation.id] = at
+        case LookUp() | ReadBack():
+            _put(draft, operation, _QUESTIONS[type(verdict)])
+        case Close():
+            _close(draft, operation)
+        case SendAgain():
+            _send_again(draft, operation)
+        case LagOver() | Assume() | Ask():
+            event, source, says = _GIVEN_UP[type(verdict)]
+            return draft.move(operation, event, says, source=source).open
+    return False
+
+
+def _is_asked(draft: Draft, operation: Operation) -> bool:
+    running = Asking(operation=operation.id) in draft.scope.running
+    return running or operation.id in draft.asking
+
+
+def _look_if_asked(draft: Draft, operation: Operation) -> bool:
+    return _find_out(draft, operation) if operation.id in draft.urgent else False
+
+
+def _verdict(draft: Draft, operation: Operation) -> Verdict:
+    asked = operation
+    if operation.id in draft.urgent:
+        draft.urgent.discard(operation.id)
+        asked = replace(operation, looked_at=0.0)
+    return draft.rules.doubt(asked, draft.contract_of(operation), draft.now)
+
+
+def _close(draft: Draft, operation: Operation) -> None:
+    """Record that the key is spent before asking the service to refuse it."""
+    if not operation.closing:
+        operation = draft.move(operation, Happened.CLOSING, closing=True)
+    _put(draft, operation, Question.CLOSE)
+
+
+def _put(draft: Draft, operation: Operation, question: Question) -> None:
+    draft.asking.add(operation.id)
+    draft.commands.append(Put(operation=operation, question=question))
+
+
+_QUESTIONS: Mapping[type[Verdict], Question] = {
+    LookUp: Question.LOOKUP,
+    ReadBack: Question.READ_BACK,
+}
+
+_GIVEN_UP: Mapping[type[Verdict], tuple[Happened, Source, str]] = {
+    LagOver: (Happened.LAG_OVER, Source.RUNTIME, "it did not become visible in time"),
+    Assume: (
+        Happened.ASSUMED,
+        Source.ASSUMPTION,
+        "nobody can tell; treated as landed, as its contract allows",
+    ),
+    Ask: (
+        Happened.GAVE_UP,
+        Source.RUNTIME,
+        "nobody answered in time; a person has to find out",
+    ),
+}
+
+_STEPS: Mapping[State, Callable[[Draft, Operation], bool]] = {
+    State.RECORDED: _start,
+    State.SENT: _wait_for_answer,
+    State.RESENT: _wait_for_answer,
+    State.ACCEPTED: _find_out,
+    State.UNKNOWN: _find_out,
+    State.UNDECIDED: _look_if_asked,
+}

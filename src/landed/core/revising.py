@@ -1,0 +1,250 @@
+"""A change of mind, and a person's answer, folded into the records in one unit."""
+
+from dataclasses import replace
+
+from landed.core.draft import Draft
+from landed.core.operation import MOVES, Happened, Operation, Source, State
+from landed.core.plan import PLAN_MOVES, PlanEvent
+from landed.core.question import About, Question, QuestionEvent, QuestionState
+from landed.core.revision import Revision, pair
+from landed.core.scope import Answered, AskPerson, LetGo, Revised, Watching
+from landed.core.session import Observation, observing, opening
+from landed.core.undo import (
+    ENDED,
+    RELEASE_MOVES,
+    Release,
+    ReleaseEvent,
+    ReleaseState,
+    release_id,
+)
+
+REVISED = "the user changed their mind"
+
+
+def revise(draft: Draft, arrival: Revised) -> None:
+    """Supersede the old plan and record the new one with all that it owes, in one unit."""
+    old_plan = draft.plans.get(arrival.old_plan)
+    if old_plan is not None and PlanEvent.SUPERSEDED in PLAN_MOVES[old_plan.state]:
+        draft.move_plan(old_plan, PlanEvent.SUPERSEDED, why=arrival.plan.turn)
+    old = _done_so_far(draft, arrival)
+    revision = pair(
+        old,
+        arrival.plan.steps,
+        contract_of=draft.contract,
+        drop=arrival.drop,
+        seen={(tool, identity): id for tool, identity, id in arrival.seen},
+    )
+    plan = replace(arrival.plan, steps=revision.steps, places=revision.places)
+    made = draft.make_plan(plan, ask_name=arrival.ask_name)
+    _owe(draft, revision, plan=made.id, turn=made.turn, origin=made.origin)
+    _keep(draft, revision)
+    _drop_reads(draft, arrival.old_plan)
+    for operation in revision.given_up:
+        let_go(draft, LetGo(operation=operation.id, reason=REVISED, at=draft.now))
+
+
+def _drop_reads(draft: Draft, plan_id: str) -> None:
+    """A read that is not waited for any more is dropped: it changes nothing, and is said so."""
+    plan = draft.plans.get(plan_id)
+    for running in draft.scope.running:
+        if plan is None or not isinstance(running, Watching) or running.plan != plan_id:
+            continue
+        step = plan.steps[running.index]
+        dropped = Observation(
+            id=running.observation,
+            ask=plan.ask,
+            tool=step.tool,
+            contract=step.contract,
+            arguments=step.arguments,
+            state="dropped",
+            result=None,
+            why="stopped waiting",
+            at=draft.now,
+        )
+        draft.moves += observing(dropped).moves
+
+
+def _done_so_far(draft: Draft, arrival: Revised) -> list[Operation]:
+    """Return what was done for the revised turn and is not undone, as it is now."""
+    named = dict.fromkeys(arrival.operations)
+    if arrival.old_plan:
+        mine = (o.id for o in draft.operations.values() if o.plan == arrival.old_plan)
+        named.update(dict.fromkeys(mine))
+    operations = [draft.operations[id] for id in named]
+    return [o for o in operations if not o.undoes and not _is_undone(draft, o)]
+
+
+def _is_undone(draft: Draft, operation: Operation) -> bool:
+    """Whether an operation was taken back, or is being taken back at this moment."""
+    owed = draft.releases.get(release_id(operation.id))
+    return owed is not None and owed.state in (ReleaseState.DONE, ReleaseState.UNDOING)
+
+
+def _owe(draft: Draft, revision: Revision, *, plan: str, turn: str, origin: str) -> None:
+    """Record each release before the request that makes it due."""
+    for released in revision.released:
+        _owe_one(
+            draft,
+            released.operation,
+            turn=turn,
+            origin=origin,
+            left_out=False,
+            plan="" if released.step is None else plan,
+            step=released.step or 0,
+        )
+    for operation in revision.left_out:
+        if draft.contract_of(operation).undo:
+            _owe_one(draft, operation, turn=turn, origin=origin, left_out=True)
+
+
+def _owe_one(
+    draft: Draft,
+    operation: Operation,
+    *,
+    turn: str,
+    origin: str,
+    left_out: bool,
+    plan: str = "",
+    step: int = 0,
+) -> None:
+    owed = draft.releases.get(release_id(operation.id))
+    where: dict[str, object] = {"turn": turn, "plan": plan, "step": step, "left_out": left_out}
+    if owed is None:
+        draft.make_release(
+            Release(
+                id=release_id(operation.id),
+                operation=operation.id,
+                tenant=operation.tenant,
+                session=operation.session,
+                principal=operation.ask.principal,
+                origin=origin,
+                made_at=draft.now,
+                worker=draft.scope.worker,
+                **where,  # type: ignore[arg-type]
+            )
+        )
+        return
+    if left_out and owed.state not in ENDED:
+        return  # It is owed or asked about already, and stays so.
+    event = ReleaseEvent.OWED if owed.state in ENDED else ReleaseEvent.HANDED_ON
+    if event in RELEASE_MOVES[owed.state]:
+        lapse(draft, owed.question)
+        draft.move_release(
+            owed, event, question="", price_cents=None, agreed=False, **_mine(draft), **where
+        )
+
+
+def _mine(draft: Draft) -> dict[str, object]:
+    """What waited for a person is this worker's again."""
+    return {"worker": draft.scope.worker}
+
+
+def _keep(draft: Draft, revision: Revision) -> None:
+    """What is wanted after all is not released, and it is wanted again."""
+    for operation in revision.kept:
+        owed = draft.releases.get(release_id(operation.id))
+        if owed is not None and ReleaseEvent.KEPT in RELEASE_MOVES[owed.state]:
+            lapse(draft, owed.question)
+            draft.move_release(owed, ReleaseEvent.KEPT, why="wanted after all")
+
+
+def let_go(draft: Draft, arrival: LetGo) -> None:
+    """Take an operation for no longer wanted: what was not sent is withdrawn, the rest resolved."""
+    operation = draft.operations[arrival.operation]
+    if operation.state is State.RECORDED:
+        draft.move(operation, Happened.WITHDRAWN, arrival.reason)
+    elif operation.wanted and Happened.UNWANTED in MOVES[operation.state]:
+        draft.move(
+            operation,
+            Happened.UNWANTED,
+            arrival.reason,
+            wanted=False,
+            unwanted_at=arrival.at,
+        )
+
+
+def lapse(draft: Draft, question: str) -> None:
+    """Let a question go unanswered, where it is still open."""
+    asked = draft.questions.get(question)
+    if asked is not None and asked.state is QuestionState.OPEN:
+        draft.move_question(asked, QuestionEvent.LAPSED)
+
+
+def ask_person(draft: Draft, arrival: AskPerson) -> None:
+    """Put a question that the application has."""
+    draft.ask(
+        arrival.text,
+        about=arrival.about,
+        subject=arrival.subject,
+        session=(arrival.tenant, arrival.session),
+        turn=arrival.turn,
+        principal=arrival.principal,
+        claim=arrival.claim,
+    )
+
+
+def answered(draft: Draft, arrival: Answered) -> None:
+    """Take a person's answer: it counts once, for the question it was given to."""
+    turn = ""
+    if arrival.heard is not None:
+        unit = opening(arrival.heard)
+        draft.moves += unit.moves
+        draft.takes += unit.takes
+        turn = arrival.heard.turn
+    asked = draft.questions[arrival.question]
+    if asked.state is not QuestionState.OPEN:
+        return
+    after = draft.move_question(
+        asked,
+        _ANSWERS[arrival.yes],
+        answered_by=arrival.principal,
+        answered_at=arrival.at,
+        input=arrival.heard.id if arrival.heard is not None else "",
+    )
+    if after.about is About.CLAIM:
+        _rule(draft, after, yes=arrival.yes is True)
+    elif after.about is not About.UNSURE:
+        _obey(draft, after, yes=arrival.yes, turn=turn)
+
+
+_ANSWERS = {
+    True: QuestionEvent.APPROVED,
+    False: QuestionEvent.DECLINED,
+    None: QuestionEvent.LAPSED,
+}
+
+
+def _obey(draft: Draft, question: Question, *, yes: bool | None, turn: str) -> None:
+    owed = draft.releases[question.subject]
+    if owed.question != question.id:
+        return  # Asked about anew since, or kept: this question decides nothing any more.
+    after: dict[str, object] = {"turn": turn or owed.turn, **_mine(draft)}
+    match yes:
+        case True:
+            agreed = question.about is About.PRICE
+            draft.move_release(
+                owed, ReleaseEvent.APPROVED, agreed=agreed, left_out=False, plan="", **after
+            )
+        case False:
+            why = f"declined by {question.answered_by or 'the user'}"
+            draft.move_release(owed, ReleaseEvent.DECLINED, why=why, **after)
+        case None:
+            draft.move_release(owed, ReleaseEvent.LAPSED, price_cents=None, **after)
+
+
+def _rule(draft: Draft, question: Question, *, yes: bool) -> None:
+    """A person said that it happened: that settles it, with their name."""
+    operation = draft.operations[question.subject]
+    if not yes or operation.final:
+        return
+    if operation.state is State.UNKNOWN:
+        operation = draft.move(operation, Happened.GAVE_UP, "a person is asked")
+    if Happened.RULED_LANDED in MOVES[operation.state]:
+        draft.move(
+            operation,
+            Happened.RULED_LANDED,
+            f"{question.answered_by or 'the user'} said so: {question.claim}",
+            source=Source.PERSON,
+            by=question.answered_by,
+            result={draft.contract_of(operation).makes: question.claim},
+        )

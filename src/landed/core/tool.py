@@ -1,0 +1,82 @@
+"""The seam to the world: what a tool must offer, and what it is handed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from landed.core.canonical import Json
+from landed.core.contract import Contract
+from landed.core.key import Ask
+from landed.core.outcome import LookOutcome, SendOutcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What a tool is handed: one send of, or one question about, one operation.
+
+    `arguments` are the stored ones, `key` the stored key ("" where the service has none), `epoch`
+    the claim it is sent under, `attempt` the number of this send from 1. `sent_at` and
+    `deadline_at` are UTC, seconds since the epoch: when this send leaves, and when the runtime
+    stops waiting for it.
+    """
+
+    operation: str
+    tool: str
+    key: str
+    arguments: Mapping[str, Json]
+    ask: Ask
+    epoch: int
+    attempt: int
+    sent_at: float
+    deadline_at: float
+
+
+class Tool(Protocol):
+    """Something an agent may call. `landed.testing.check_tool` runs its promises.
+
+    No method raises for what the service did: outcomes are values. What escapes from `send` all the
+    same is taken for a lost answer, from a question for no answer.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name the model calls it by."""
+        ...
+
+    @property
+    def contract(self) -> Contract:
+        """Its promises."""
+        ...
+
+    @property
+    def schema(self) -> Mapping[str, Json]:
+        """The JSON Schema of its arguments, as a model is shown it."""
+        ...
+
+    @property
+    def interruptible(self) -> bool:
+        """Whether cancelling `send` ends it. A thread goes on: its late return is evidence."""
+        ...
+
+    def check(self, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return the arguments as they will be stored and sent.
+
+        Raises `ProposalError`, with text that a model can act on, when they do not fit.
+        """
+        ...
+
+    async def send(self, call: Call) -> SendOutcome:
+        """Do it, once. Never retries by itself."""
+        ...
+
+    async def lookup(self, call: Call) -> LookOutcome:
+        """Say whether the call landed. Only called where the contract has `lookup`."""
+        ...
+
+    async def close(self, call: Call) -> LookOutcome:
+        """Say whether it landed, and have the service refuse the key from now on."""
+        ...
+
+    async def read_back(self, call: Call, result: Json) -> LookOutcome:
+        """Read the result where it matters. Only called where the contract has `read_back`."""
+        ...

@@ -1,0 +1,240 @@
+"""Releases: undos that are owed, recorded before the request that makes them due, never forgotten.
+
+A release names the *operation*, never the resource, so that a double undo is impossible: its id is
+`release/<operation>`. It begins as *owed if it landed*: void if that did not happen, owed as soon
+as it is known that it did. It falls due when what replaces the operation is confirmed (or at once,
+where the contract says release first), and then runs as an operation of its own. What costs
+something needs a yes bound to the amount.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from landed.core.canonical import Json
+from landed.core.changes import Kind, Record
+from landed.core.contract import Contract, filled
+from landed.core.errors import IllegalEventError
+from landed.core.operation import Operation
+
+UNDO_TRIES_MAX = 5  # undo operations of one release, before a person is asked
+
+
+class ReleaseState(StrEnum):
+    """Where a release is."""
+
+    OWED_IF_LANDED = "owed_if_landed"
+    OWED = "owed"
+    DUE = "due"
+    ASKED = "asked"
+    UNDOING = "undoing"
+    QUESTIONED = "questioned"
+    DONE = "done"
+    VOID = "void"
+    WAIVED = "waived"
+    KEPT = "kept"
+
+
+class ReleaseEvent(StrEnum):
+    """The events of a release."""
+
+    OWED = "release_owed"
+    LANDED = "release_landed"
+    NEVER_LANDED = "release_void"
+    FELL_DUE = "release_due"
+    PRICED = "release_priced"
+    ASKED = "release_asked"
+    APPROVED = "release_approved"
+    DECLINED = "release_waived"
+    LAPSED = "release_lapsed"
+    STARTED = "release_started"
+    UNDONE = "release_done"
+    UNDO_FAILED = "release_not_done"
+    QUESTIONED = "release_questioned"
+    KEPT = "release_kept"
+    HANDED_ON = "release_handed_on"
+
+
+_S, _E = ReleaseState, ReleaseEvent
+
+RELEASE_MOVES: Mapping[ReleaseState, Mapping[ReleaseEvent, ReleaseState]] = {
+    _S.OWED_IF_LANDED: {
+        _E.LANDED: _S.OWED,
+        _E.NEVER_LANDED: _S.VOID,
+        _E.KEPT: _S.KEPT,
+        _E.HANDED_ON: _S.OWED_IF_LANDED,
+    },
+    _S.OWED: {
+        _E.FELL_DUE: _S.DUE,
+        _E.QUESTIONED: _S.QUESTIONED,
+        _E.KEPT: _S.KEPT,
+        _E.HANDED_ON: _S.OWED_IF_LANDED,
+    },
+    _S.DUE: {
+        _E.PRICED: _S.DUE,
+        _E.ASKED: _S.ASKED,
+        _E.STARTED: _S.UNDOING,
+        _E.QUESTIONED: _S.QUESTIONED,
+        _E.KEPT: _S.KEPT,
+        _E.HANDED_ON: _S.OWED_IF_LANDED,
+    },
+    _S.ASKED: {
+        _E.APPROVED: _S.DUE,
+        _E.DECLINED: _S.WAIVED,
+        _E.LAPSED: _S.DUE,
+        _E.KEPT: _S.KEPT,
+        _E.HANDED_ON: _S.OWED_IF_LANDED,
+    },
+    _S.UNDOING: {
+        _E.UNDONE: _S.DONE,
+        _E.UNDO_FAILED: _S.DUE,
+        _E.QUESTIONED: _S.QUESTIONED,
+    },
+    _S.QUESTIONED: {
+        _E.APPROVED: _S.DUE,
+        _E.DECLINED: _S.WAIVED,
+        _E.LAPSED: _S.OWED,
+        _E.KEPT: _S.KEPT,
+        _E.HANDED_ON: _S.OWED_IF_LANDED,
+    },
+    _S.DONE: {},
+    _S.VOID: {},
+    _S.WAIVED: {_E.OWED: _S.OWED_IF_LANDED},
+    _S.KEPT: {_E.OWED: _S.OWED_IF_LANDED},
+}
+
+# What a loop has something to do for; `asked` and `questioned` wait for a person.
+OPEN = frozenset({_S.OWED_IF_LANDED, _S.OWED, _S.DUE, _S.UNDOING})
+ENDED = frozenset({_S.DONE, _S.VOID, _S.WAIVED, _S.KEPT})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """The record of a release.
+
+    `plan` and `step` name what replaces the operation; without a plan it is due at once. `turn` is
+    the turn that answers for it now. `price_cents` is what undoing costs, None until that is known;
+    `question` the last question put about it, `undo` the operation that undoes, `tries` how many
+    there were. `agreed` is true once a person said yes to this price; `left_out` says that nobody
+    gave the operation up in so many words, so that a person is asked before anything is undone.
+    """
+
+    id: str
+    operation: str
+    tenant: str
+    session: str
+    principal: str
+    origin: str
+    made_at: float
+
+    state: ReleaseState = ReleaseState.OWED_IF_LANDED
+    version: int = 0
+    epoch: int = 0
+    worker: str = ""
+    turn: str = ""
+    plan: str = ""
+    step: int = 0
+    price_cents: int | None = None
+    agreed: bool = False
+    question: str = ""
+    undo: str = ""
+    tries: int = 0
+    why: str = ""
+    left_out: bool = False
+
+    @property
+    def open(self) -> bool:
+        """Whether the loop has something to do for it."""
+        return self.state in OPEN
+
+
+def release_id(operation: str) -> str:
+    """Return the one id that a release of an operation can have."""
+    return f"release/{operation}"
+
+
+def release_moved(release: Release, event: ReleaseEvent, **changed: object) -> Release:
+    """Return the release after `event`; raises `IllegalEventError` where the table has none."""
+    after = RELEASE_MOVES[release.state].get(event)
+    if after is None:
+        raise IllegalEventError(f"{release.id} is {release.state}: it cannot be {event}")
+    return replace(
+        release,
+        state=after,
+        version=release.version + 1,
+        **changed,  # type: ignore[arg-type]
+    )
+
+
+def made_by(operation: Operation, contract: Contract) -> Json:
+    """Return the id of what an operation made, None where it made nothing that is named."""
+    found = operation.result
+    for part in contract.makes.split("."):
+        if not isinstance(found, Mapping):
+            return None
+        found = found.get(part)
+    return found
+
+
+def returned_the_same(
+    old: Operation, new: Operation, *, old_contract: Contract, new_contract: Contract
+) -> bool:
+    """Whether the replacement returned the very thing that is about to be released."""
+    made = made_by(old, old_contract)
+    return made is not None and made == made_by(new, new_contract)
+
+
+def undo_arguments(operation: Operation, contract: Contract) -> dict[str, Json]:
+    """Return the arguments of the call that undoes `operation`, but for an agreed price."""
+    return filled(contract.undo_arguments, arguments=operation.arguments, result=operation.result)
+
+
+_CHANGING = (
+    "turn",
+    "plan",
+    "step",
+    "price_cents",
+    "agreed",
+    "question",
+    "undo",
+    "tries",
+    "why",
+    "left_out",
+)
+
+
+def release_record(release: Release) -> Record:
+    """Return the release as a store holds it."""
+    return Record(
+        id=release.id,
+        kind=Kind.RELEASE,
+        tenant=release.tenant,
+        session=release.session,
+        state=release.state,
+        version=release.version,
+        epoch=release.epoch,
+        worker=release.worker,
+        open=release.open,
+        frozen={
+            "operation": release.operation,
+            "principal": release.principal,
+            "origin": release.origin,
+            "made_at": release.made_at,
+        },
+        changing={name: getattr(release, name) for name in _CHANGING},
+    )
+
+
+def release_from(record: Record) -> Release:
+    """Read a release back; the reverse of `release_record`."""
+    return Release(
+        id=record.id,
+        tenant=record.tenant,
+        session=record.session,
+        state=ReleaseState(record.state),
+        version=record.version,
+        epoch=record.epoch,
+        worker=record.worker,
+        **record.frozen,  # type: ignore[arg-type]
+        **record.changing,  # type: ignore[arg-type]
+    )

@@ -1,0 +1,183 @@
+"""What a call comes to, as values to `match` on: never an exception for time-outs or doubt.
+
+    match await rt.perform("reserve_table", {"day": "Fri"}):
+        case Confirmed(result=table): ...
+        case Failed(reason=why): ...          # definitely no effect
+        case Unknown(operation=op): ...       # may have happened; it is being found out
+
+Each carries `.operation` (the id to look up) and `.text` (the sentence for a model). `replayed`
+says that this call joined an operation that an earlier call of the same ask had made.
+"""
+
+from dataclasses import dataclass
+
+from landed.core.canonical import Json
+from landed.core.contract import Contract
+from landed.core.operation import Operation, State
+from landed.core.plan import PlanState
+from landed.core.sentences import to_model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmed:
+    """It took effect. `complete` is False when it was ended early and may have run in part."""
+
+    operation: str
+    text: str
+    result: Json
+    complete: bool = True
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """Definitely no effect, and `reason` says how that is known."""
+
+    operation: str
+    text: str
+    reason: str
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdrawn:
+    """Taken back before anything was sent."""
+
+    operation: str
+    text: str
+    reason: str
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """The service took it; whether it landed is still to be seen."""
+
+    operation: str
+    text: str
+    result: Json
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assumed:
+    """Treated as landed, because nobody can tell and its contract declares that harmless."""
+
+    operation: str
+    text: str
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """Nobody answered (yet). It may have happened; it goes on being found out."""
+
+    operation: str
+    text: str
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undecided:
+    """It cannot be found out; a person has to."""
+
+    operation: str
+    text: str
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocked:
+    """Not sent: operation `by` touches the same thing and is not settled."""
+
+    operation: str
+    text: str
+    by: str
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """A call without an effect was answered; `operation` names the observation."""
+
+    operation: str
+    text: str
+    result: Json
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unanswered:
+    """A call without an effect got no answer within its bounds; nothing was changed by it."""
+
+    operation: str
+    text: str
+    reason: str
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanValue:
+    """A plan as it stands: its `state`, what the person is told of its turn, what it did.
+
+    `questions` wait for the person's answer. `replayed` says that this call joined a plan that an
+    earlier call of the same ask had made.
+    """
+
+    plan: str
+    turn: str
+    state: PlanState
+    text: str
+    operations: tuple[str, ...]
+    questions: tuple[str, ...] = ()
+    replayed: bool = False
+
+
+Value = (
+    Confirmed
+    | Failed
+    | Withdrawn
+    | Accepted
+    | Assumed
+    | Unknown
+    | Undecided
+    | Blocked
+    | Answered
+    | Unanswered
+)
+
+
+def value_of(operation: Operation, contract: Contract, *, replayed: bool = False) -> Value:
+    """Return an operation as the value its caller matches on."""
+    id, text = operation.id, to_model(operation, contract)
+    reason = operation.evidence[-1].says if operation.evidence else ""
+    match operation.state:
+        case State.CONFIRMED:
+            return Confirmed(
+                operation=id,
+                text=text,
+                result=operation.result,
+                complete=operation.complete,
+                replayed=replayed,
+            )
+        case State.FAILED:
+            return Failed(operation=id, text=text, reason=reason, replayed=replayed)
+        case State.WITHDRAWN:
+            return Withdrawn(operation=id, text=text, reason=reason, replayed=replayed)
+        case _:
+            return _unsettled(operation, text, replayed=replayed)
+
+
+def _unsettled(operation: Operation, text: str, *, replayed: bool) -> Value:
+    id = operation.id
+    match operation.state:
+        case State.ACCEPTED:
+            return Accepted(operation=id, text=text, result=operation.result, replayed=replayed)
+        case State.ASSUMED:
+            return Assumed(operation=id, text=text, replayed=replayed)
+        case State.UNDECIDED:
+            return Undecided(operation=id, text=text, replayed=replayed)
+        case _ if operation.blocked_by:
+            return Blocked(operation=id, text=text, by=operation.blocked_by, replayed=replayed)
+        case _:
+            return Unknown(operation=id, text=text, replayed=replayed)

@@ -1,0 +1,309 @@
+"""What lies in front of a loop: its inbox, its memory, and everybody who waits for an answer."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from landed.core.changes import Record
+from landed.core.contract import Contract
+from landed.core.errors import ProposalError
+from landed.core.operation import Operation, State
+from landed.core.plan import Plan
+from landed.core.rules import Rules
+from landed.core.scope import (
+    Arrival,
+    AskedAgain,
+    LetGo,
+    Next,
+    Planned,
+    Proposed,
+    Revised,
+    Scope,
+    Told,
+    Withdraw,
+)
+from landed.core.store import Store
+from landed.core.tool import Tool
+from landed.runtime.calls import Calls
+from landed.runtime.clock import Clock
+from landed.runtime.following import Following
+from landed.runtime.memory import Memory
+from landed.runtime.waiting import PlanWaiter, Waiter, refuse
+
+WhatNext = Callable[[Scope, Rules, float], Next]
+Place = tuple[str, str]  # tenant, session
+
+NOBODY_WAITS = "nobody waits for it any more, and it had not been sent"
+
+
+@dataclass(slots=True, eq=False)
+class Setting:
+    """What all loops of a runtime share. `slots` are free places of the tools that bound them."""
+
+    store: Store
+    tools: Mapping[str, Tool]
+    digests: Mapping[str, str]
+    contracts: dict[str, Contract]
+    rules: Rules
+    what_next: WhatNext
+    clock: Clock
+    new_id: Callable[[str], str]
+    worker: str
+    language: str
+    slots: dict[str, int]
+    learn: Callable[[Record], Awaitable[None]]
+    awaken: Callable[["Desk"], bool]
+    freed: Callable[[str], None]
+
+
+@dataclass(slots=True, eq=False)
+class Desk:
+    """One session's inbox, memory and waiting callers; the loop over it is in `runtime.loop`."""
+
+    setting: Setting
+    place: Place
+    memory: Memory = field(init=False)
+    calls: Calls = field(init=False)
+    following: Following = field(init=False)
+    inbox: list[Arrival] = field(default_factory=list[Arrival])
+    handed: dict[int, "asyncio.Future[None]"] = field(
+        default_factory=dict[int, "asyncio.Future[None]"]
+    )
+    waiters: dict[str, list[Waiter]] = field(default_factory=dict[str, list[Waiter]])
+    plan_waiters: list[PlanWaiter] = field(default_factory=list[PlanWaiter])
+    asks: dict[str, Operation | Plan] = field(default_factory=dict[str, Operation | Plan])
+    wakes: dict[str, float] = field(default_factory=dict[str, float])
+    bell: asyncio.Event = field(default_factory=asyncio.Event)
+    rest: asyncio.Event = field(default_factory=asyncio.Event)
+    draining: bool = False
+    troubles: int = 0
+
+    def __post_init__(self) -> None:
+        setting = self.setting
+        self.memory = Memory(worker=setting.worker)
+        self.calls = Calls(
+            tools=setting.tools,
+            contracts=setting.contracts,
+            clock=setting.clock,
+            tell=self.tell,
+            over=self.send_over,
+        )
+        self.following = Following(
+            store=setting.store,
+            contracts=setting.contracts,
+            waiters=self.waiters,
+            over=self.ring,
+        )
+
+    # Write something down and ring.
+
+    def tell(self, arrival: Arrival) -> None:
+        """Put something in the inbox; the next lap absorbs it."""
+        self.inbox.append(arrival)
+        self.ring()
+
+    def hand_in(self, arrival: Arrival) -> "asyncio.Future[None]":
+        """Put something in the inbox; the future is done once what it changed is durable."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.handed[id(arrival)] = done
+        self.tell(arrival)
+        return done
+
+    def ring(self) -> None:
+        """Have the loop take another lap; where none can run any more, nobody is left waiting."""
+        self.bell.set()
+        self.rest.clear()
+        if not self.setting.awaken(self):
+            self.give_up(None)
+
+    def propose(self, proposed: Proposed, waiter: Waiter) -> None:
+        """Hand in a call; the same ask joins the operation that it made before.
+
+        Raises `ProposalError` when the same ask comes with other arguments.
+        """
+        known = self.asks.get(proposed.ask_name)
+        if known is not None:
+            check_same(known, proposed.operation)
+            waiter.operation, waiter.replayed = known.id, True
+        elif proposed.ask_name:
+            self.asks[proposed.ask_name] = proposed.operation
+        self.wait_for(waiter)
+        self.tell(proposed if known is None else AskedAgain(operation=known.id))
+
+    def plan(self, planned: Planned | Revised, waiter: PlanWaiter) -> None:
+        """Hand in a plan; the same ask joins the plan that it made before.
+
+        Raises `ProposalError` when the same ask comes with another plan.
+        """
+        known = self.asks.get(planned.ask_name)
+        if known is not None:
+            check_same(known, planned.plan)
+            waiter.plan, waiter.replayed = known.id, True
+        elif planned.ask_name:
+            self.asks[planned.ask_name] = planned.plan
+        self.plan_waiters.append(waiter)
+        self._set_timer(waiter)
+        if known is None:
+            self.inbox.append(planned)
+        self.ring()
+
+    def is_wanted(self, operation: str) -> bool:
+        """Whether somebody here waits for the effect of the operation."""
+        return any(waiter.wants for waiter in self.waiters.get(operation, ()))
+
+    def wait_for(self, waiter: Waiter) -> None:
+        """Answer `waiter` as soon as its operation is far enough, or its time is over."""
+        self.waiters.setdefault(waiter.operation, []).append(waiter)
+        self._set_timer(waiter)
+
+    def adopt(self, records: Iterable[Record]) -> None:
+        """Take over what another worker left; what waits behind a block is withdrawn."""
+        adopted = list(records)
+        for record in adopted:
+            self.following.leave(record.id)
+            self.memory.take(record)
+        held = (self.memory.operations.get(record.id) for record in adopted)
+        self.withdraw_blocked([operation for operation in held if operation is not None])
+        self.ring()
+
+    def withdraw_blocked(self, operations: Iterable[Operation] | None = None) -> None:
+        """Take back what was not sent because something else stands in its way."""
+        every = self.memory.operations.values() if operations is None else operations
+        for operation in list(every):
+            if operation.state is State.RECORDED and operation.blocked_by:
+                self.tell(Withdraw(operation=operation.id, reason=NOBODY_WAITS))
+
+    def shut_down(self) -> None:
+        """Start nothing new, wait for nothing that is out, and tell everybody how it stands."""
+        self.draining = True
+        for operation in list(self.memory.operations.values()):
+            if operation.state in (State.SENT, State.RESENT) and self.calls.is_out(operation.id):
+                self.calls.shut_down(operation)
+        for waiter in [each for waiters in self.waiters.values() for each in waiters]:
+            self._expire(waiter)
+        for planned in self.plan_waiters:
+            self._expire(planned)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is open and nobody waits: the loop may end."""
+        waiting = self.inbox or self.waiters or self.plan_waiters or self.troubles
+        return not (waiting or self.memory.open)
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is out, or there is something to write down or to be done at once."""
+        return bool(self.inbox or self.calls.running or not self.rest.is_set())
+
+    def give_up(self, error: BaseException | None) -> None:
+        """Leave nobody waiting: the loop ended by `error`, or was cancelled (None)."""
+        self.refuse_all(error)
+        self.memory.clear()
+        self.inbox.clear()
+        self.asks.clear()
+        self.troubles = 0
+        self.rest.set()
+
+    def refuse_all(self, error: BaseException | None) -> None:
+        """Raise `error` where anybody waits."""
+        for waiter in [each for waiters in self.waiters.values() for each in waiters]:
+            waiter.refuse(error)
+        for planned in self.plan_waiters:
+            planned.refuse(error)
+        for handed in self.handed.values():
+            refuse(handed, error)
+        self.waiters.clear()
+        self.plan_waiters.clear()
+        self.handed.clear()
+        self.following.stop()
+
+    def send_over(self, operation: Operation) -> None:
+        """Give the place of a send to the next one."""
+        if operation.tool in self.setting.slots:
+            self.setting.slots[operation.tool] += 1
+            self.setting.freed(operation.tool)
+
+    def _set_timer(self, waiter: Waiter | PlanWaiter) -> None:
+        seconds = max(0.0, waiter.until - self.setting.clock.now())
+        waiter.timer = asyncio.get_running_loop().call_later(seconds, self._expire, waiter)
+
+    def _expire(self, waiter: Waiter | PlanWaiter) -> None:
+        waiter.expired = True
+        if isinstance(waiter, Waiter) and waiter.seen is not None:
+            waiter.answer(waiter.seen)
+        self.ring()
+
+    # Answers.
+
+    def let_go(self, id: str) -> bool:
+        """Whether somebody let go of the operation while its record was being written."""
+        return any(isinstance(a, LetGo) and a.operation == id for a in self.inbox)
+
+    def answer_all(self) -> None:
+        """Answer whoever can be answered, and forget what nobody needs any more."""
+        for id, waiters in list(self.waiters.items()):
+            operation = self.memory.operations.get(id)
+            if operation is None:
+                continue
+            self.waiters[id] = [w for w in waiters if not self._answered(w, operation)]
+            if not self.waiters[id]:
+                del self.waiters[id]
+        self.plan_waiters = [w for w in self.plan_waiters if not self._plan_answered(w)]
+        self.memory.prune({*self.waiters, *(waiter.plan for waiter in self.plan_waiters)})
+        if self.asks:
+            # A proposal that came during the commit is still in the inbox, not in the memory.
+            coming = {a.operation.id for a in self.inbox if isinstance(a, Proposed)}
+            coming |= {a.plan.id for a in self.inbox if isinstance(a, Planned | Revised)}
+            self.asks = {
+                name: one
+                for name, one in self.asks.items()
+                if one.id in coming or self.memory.holds(one.id)
+            }
+
+    def _answered(self, waiter: Waiter, operation: Operation) -> bool:
+        if waiter.gone:
+            return True
+        contract = self.setting.contracts[operation.contract]
+        wake = self.wakes.get(operation.id, 0.0)
+        if wake >= waiter.until and not self.calls.is_out(operation.id):
+            waiter.expired = True  # Nothing can change before the caller's patience is over.
+        if not waiter.expired and not waiter.enough(operation, contract):
+            return False
+        if operation.final or waiter.leaving or operation.state in (operation.told, waiter.told):
+            waiter.answer(operation)
+            return True
+        waiter.told = operation.state
+        self.tell(Told(operation=operation.id, state=operation.state))
+        return False
+
+    def _plan_answered(self, waiter: PlanWaiter) -> bool:
+        if waiter.future.done():
+            return True
+        plan = self.memory.plans.get(waiter.plan)
+        if plan is None or not (waiter.expired or self._is_at_rest(plan)):
+            return False
+        waiter.answer(plan)
+        return True
+
+    def _is_at_rest(self, plan: Plan) -> bool:
+        """Whether a plan is over, and so is all that was owed for it but for a person's word."""
+        owed = (release for release in self.memory.releases.values() if release.plan == plan.id)
+        return not plan.open and not any(release.open for release in owed)
+
+
+def check_same(held: Operation | Plan, wanted: Operation | Plan) -> None:
+    """One ask is one call, or one plan: raise `ProposalError` when it comes again as another."""
+    if _calls(held) == _calls(wanted):
+        return
+    call_id = held.call_id if isinstance(held, Plan) else held.ask.call_id
+    what = "another plan" if isinstance(held, Plan) else f"{held.tool} with other arguments"
+    raise ProposalError(
+        f"the call id {call_id!r} was used before, for {what} ({held.id}); give a new call a call"
+        " id of its own"
+    )
+
+
+def _calls(one: Operation | Plan) -> list[object]:
+    if isinstance(one, Plan):
+        return [(step.tool, step.arguments) for step in one.steps]
+    return [one.tool, one.arguments]

@@ -1,0 +1,168 @@
+"""Keeps one loop running for each session in which something is open, and none for the others."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from landed.core.changes import Kind, Record
+from landed.core.contract import digest_of
+from landed.core.errors import LandedError, ProposalError, StoreError
+from landed.core.next import what_next
+from landed.core.rules import Rules
+from landed.core.session import contract_id, contracts_of, seeing
+from landed.core.store import Store
+from landed.core.tool import Tool
+from landed.runtime.clock import Clock, Ids
+from landed.runtime.desk import Desk, Place, Setting, WhatNext
+from landed.runtime.loop import SessionLoop
+from landed.runtime.reader import Reader
+
+log = logging.getLogger("landed")
+
+
+@dataclass(slots=True, eq=False)
+class Driver:
+    """The loops of one runtime, and what they share."""
+
+    store: Store
+    tools: Mapping[str, Tool]
+    rules: Rules
+    clock: Clock
+    worker: str
+    ids: Ids
+    language: str = "en"
+    what_next: WhatNext = what_next
+    reader: Reader = field(init=False)
+    digests: dict[str, str] = field(default_factory=dict[str, str])
+    loops: dict[Place, SessionLoop] = field(default_factory=dict[Place, SessionLoop])
+    tasks: dict[int, "asyncio.Task[None]"] = field(default_factory=dict[int, "asyncio.Task[None]"])
+    setting: Setting = field(init=False)
+    over: bool = False
+
+    def __post_init__(self) -> None:
+        self.reader = Reader(store=self.store)
+        bounded = {t.name: t.contract.concurrency for t in self.tools.values()}
+        self.setting = Setting(
+            store=self.store,
+            tools=self.tools,
+            digests=self.digests,
+            contracts=self.reader.contracts,
+            rules=self.rules,
+            what_next=self.what_next,
+            clock=self.clock,
+            worker=self.worker,
+            new_id=self.ids.new,
+            language=self.language,
+            slots={name: bound for name, bound in bounded.items() if bound},
+            learn=self.learn,
+            awaken=self._awaken,
+            freed=self._freed,
+        )
+
+    async def register(self) -> None:
+        """Keep the contracts of today's tools, so that doubt can be judged by them later."""
+        for tool in self.tools.values():
+            digest = self.digests[tool.name] = digest_of(tool.contract)
+            self.reader.contracts[digest] = tool.contract
+            if not await self.store.load(contract_id(digest)):
+                await self._keep(tool)
+
+    async def _keep(self, tool: Tool) -> None:
+        try:
+            await self.store.commit(seeing(tool.contract, tool=tool.name, at=self.clock.now()))
+        except StoreError:
+            # Another process may have kept the same contract meanwhile; anything else is told.
+            if not await self.store.load(contract_id(self.digests[tool.name])):
+                raise
+
+    async def learn(self, record: Record) -> None:
+        """Have the contracts at hand that a record was made under."""
+        for digest in contracts_of(record):
+            await self.reader.contract(digest, of=record.id)
+
+    def tool(self, name: str) -> Tool:
+        """Return a registered tool; raises `ProposalError` for a name that is none."""
+        known = self.tools.get(name)
+        if known is None:
+            names = ", ".join(sorted(self.tools)) or "none"
+            raise ProposalError(f"there is no tool {name!r}; registered: {names}")
+        return known
+
+    def loop_of(self, *, tenant: str, session: str) -> SessionLoop:
+        """Return the loop of a session, made if there is none in memory."""
+        place = (tenant, session)
+        loop = self.loops.get(place)
+        if loop is None:
+            loop = self.loops[place] = SessionLoop(setting=self.setting, place=place)
+        return loop
+
+    async def adopt(self, records: Iterable[Record]) -> int:
+        """Take over records that were claimed; return how many of them are operations."""
+        adopted: dict[Place, list[Record]] = {}
+        for record in records:
+            await self.learn(record)
+            adopted.setdefault((record.tenant, record.session), []).append(record)
+        for (tenant, session), theirs in adopted.items():
+            self.loop_of(tenant=tenant, session=session).adopt(theirs)
+        each = (record for theirs in adopted.values() for record in theirs)
+        return sum(record.kind is Kind.OPERATION for record in each)
+
+    async def drain(self, *, bound_s: float) -> None:
+        """Start nothing new, and let what is out come back for at most `bound_s` seconds.
+
+        What does not come back in time is recorded as in doubt, and still wanted.
+        """
+        for loop in self.loops.values():
+            loop.draining = True
+            loop.withdraw_blocked()
+        await self._quiet(bound_s)
+        for loop in self.loops.values():
+            loop.shut_down()
+        await self._quiet(bound_s)
+        self.over = True
+        tasks = list(self.tasks.values())
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=bound_s)
+
+    async def _quiet(self, bound_s: float) -> None:
+        """Wait until nothing is out and nothing waits to be written, at most `bound_s` seconds."""
+        now = asyncio.get_running_loop().time
+        until = now() + bound_s
+        while (left := until - now()) > 0:
+            busy = next((loop for loop in self.loops.values() if loop.busy), None)
+            if busy is None:
+                return
+            out = [*busy.calls.running.values()]
+            resting = asyncio.ensure_future(busy.rest.wait())
+            await asyncio.wait(out or [resting], timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            resting.cancel()
+            await asyncio.sleep(0)
+
+    def _awaken(self, desk: Desk) -> bool:
+        """Have the loop run; return whether it does, for after the end none does."""
+        if not self.over and id(desk) not in self.tasks and isinstance(desk, SessionLoop):
+            self.tasks[id(desk)] = task = asyncio.ensure_future(desk.run())
+            task.add_done_callback(lambda ended: self._ended(desk, ended))
+        return id(desk) in self.tasks
+
+    def _ended(self, loop: SessionLoop, ended: "asyncio.Task[None]") -> None:
+        del self.tasks[id(loop)]
+        if ended.cancelled():
+            self.over = True  # Nobody but `drain` and the end of the event loop does that.
+            loop.give_up(None)
+        elif (error := ended.exception()) is not None:
+            log.error("the loop of a session ended: %s", error, exc_info=error)
+            known = isinstance(error, LandedError)
+            loop.give_up(error if known else LandedError(f"the loop ended by a bug: {error!r}"))
+        if not loop.idle:
+            self._awaken(loop)
+        elif self.loops.get(loop.place) is loop:
+            del self.loops[loop.place]
+
+    def _freed(self, tool: str) -> None:
+        for loop in self.loops.values():
+            if tool in loop.starved:
+                loop.ring()

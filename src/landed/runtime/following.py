@@ -1,0 +1,70 @@
+"""Follows the operations that another worker holds, for those who wait for them here."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from landed.core.contract import Contract
+from landed.core.doubt import pause_s
+from landed.core.errors import StoreError
+from landed.core.operation import Operation, from_record
+from landed.core.store import Store
+from landed.runtime.waiting import Waiter
+
+WATCH_MAX_S = 1.0
+
+
+@dataclass(slots=True, eq=False)
+class Following:
+    """What one session waits for that is held elsewhere; `over` is called when nobody waits on.
+
+    Nothing is written: the record is with its own worker, and is read again and again.
+    """
+
+    store: Store
+    contracts: Mapping[str, Contract]
+    waiters: dict[str, list[Waiter]]
+    over: Callable[[], None]
+    watches: dict[str, "asyncio.Task[None]"] = field(
+        default_factory=dict[str, "asyncio.Task[None]"]
+    )
+
+    def follow(self, operation: Operation) -> None:
+        """Answer those who wait for it as soon as its worker has come far enough."""
+        self._show(operation)
+        if operation.id not in self.watches:
+            self.watches[operation.id] = asyncio.ensure_future(self._watch(operation.id))
+
+    def leave(self, id: str) -> None:
+        """Follow an operation no longer: from now on it is held here."""
+        if watch := self.watches.pop(id, None):
+            watch.cancel()
+        for waiter in self.waiters.get(id, ()):
+            waiter.seen = None
+
+    def stop(self) -> None:
+        """Follow nothing any more."""
+        for id in list(self.watches):
+            self.leave(id)
+
+    def _show(self, operation: Operation) -> None:
+        contract = self.contracts[operation.contract]
+        waiting = self.waiters.pop(operation.id, [])
+        for waiter in waiting:
+            waiter.see(operation, contract)
+        if left := [waiter for waiter in waiting if not waiter.gone]:
+            self.waiters[operation.id] = left
+
+    async def _watch(self, id: str) -> None:
+        looks = 0
+        while id in self.waiters:
+            looks += 1
+            await asyncio.sleep(min(pause_s(looks), WATCH_MAX_S))
+            try:
+                for record in await self.store.load(id):
+                    self._show(from_record(record))
+            except StoreError as error:
+                for waiter in self.waiters.pop(id, ()):
+                    waiter.refuse(error)
+        del self.watches[id]
+        self.over()

@@ -1,0 +1,319 @@
+"""The one loop: absorb what came back, decide, commit, start, wait. One loop for each session.
+
+It never waits for a send: a send is *started*, and what comes back goes to the inbox, where it
+stays until the commit that absorbed it succeeded. First run, retry, recovery and stop are this same
+loop; recovery is merely its first lap over adopted records.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from landed.core.absorb import Looked, Replied
+from landed.core.changes import Kind, Record
+from landed.core.doubt import pause_s
+from landed.core.errors import LeaseLostError, ProposalError, StaleWriteError, StoreError
+from landed.core.operation import Operation, from_record
+from landed.core.plan import Plan, plan_from
+from landed.core.scope import (
+    Answered,
+    Arrival,
+    AskedAgain,
+    AskPrice,
+    Command,
+    LetGo,
+    Next,
+    Planned,
+    Proposed,
+    Put,
+    Revised,
+    Scope,
+    Send,
+    StopWaiting,
+    Watch,
+    Withdraw,
+)
+from landed.core.session import delivery_name
+from landed.runtime.desk import Desk, check_same
+from landed.runtime.memory import needed_by
+from landed.runtime.waiting import refuse
+
+log = logging.getLogger("landed")
+
+CONFLICTS_MAX = 100  # laps in a row that other writers may spoil before the caller is told
+LAST_LAP_S = 5.0  # how long the end of a process is held up by what is still to be written
+FOREIGN_S = 1.0  # how often an operation that matters here, but is held elsewhere, is read again
+
+
+@dataclass(slots=True, eq=False)
+class SessionLoop(Desk):
+    """The loop over one session's scope, in memory for as long as something is open in it."""
+
+    holders: dict[str, str] = field(default_factory=dict[str, str])
+    starved: frozenset[str] = frozenset()
+    conflicts: int = 0
+
+    async def run(self) -> None:
+        """Go on lap by lap until nothing is open; a last lap writes down what a cancel leaves."""
+        try:
+            while not self.idle:
+                self.bell.clear()
+                self.rest.clear()
+                try:
+                    await self.lap()
+                except StoreError as error:
+                    self._put_off(error)
+                if (self.troubles or not self.inbox) and not self.idle:
+                    await self._wait()
+        except asyncio.CancelledError:
+            self.shut_down()
+            with suppress(TimeoutError, StoreError):
+                async with asyncio.timeout(LAST_LAP_S):
+                    await self.lap()
+            raise
+        finally:
+            self.rest.set()
+
+    def _put_off(self, error: StoreError) -> None:
+        """The store is in trouble: say so to everybody, keep what came back, try again later."""
+        log.warning("session %s could not be written: %s", self.place[1], error)
+        self.refuse_all(error)
+        self.asks.clear()
+        self.inbox = [a for a in self.inbox if isinstance(a, Replied | Looked | LetGo | Withdraw)]
+        self.conflicts = 0
+        self.troubles += 1
+        self.wakes = {"": self.setting.clock.now() + pause_s(self.troubles)}
+
+    async def _wait(self) -> None:
+        if not self.inbox:
+            self.rest.set()
+        wake = min(self.wakes.values(), default=float("inf"))
+        if wake == float("inf"):
+            await self.bell.wait()
+            return
+        seconds = max(0.0, wake - self.setting.clock.now())
+        timer = asyncio.get_running_loop().call_later(seconds, self.bell.set)
+        try:
+            await self.bell.wait()
+        finally:
+            timer.cancel()
+
+    async def lap(self) -> None:
+        """Absorb, decide, commit, start; what arrived is dropped only once it is durable."""
+        if self.troubles:
+            await self._load_open()
+        if foreign := self.memory.foreign():
+            await self._load(foreign)
+        while missing := self.memory.missing(self.inbox):
+            await self._load(missing)
+        arrivals = tuple(self.inbox)
+        decided = self.setting.what_next(
+            self._scope(arrivals), self.setting.rules, self.setting.clock.now()
+        )
+        occupied = [c.operation for c in decided.commands if isinstance(c, Send)]
+        self._occupy(occupied)
+        try:
+            stored = await self._commit(decided)
+        except BaseException as error:
+            for operation in occupied:
+                self.send_over(operation)
+            if not isinstance(error, StaleWriteError | LeaseLostError):
+                raise
+            await self._read_again(error)
+            return
+        self._written(arrivals, decided, stored)
+
+    def _written(
+        self, arrivals: tuple[Arrival, ...], decided: Next, stored: tuple[Record, ...]
+    ) -> None:
+        """What was decided is durable: keep it, start what follows, answer whoever waits."""
+        self.conflicts = self.troubles = 0
+        self.holders.clear()
+        del self.inbox[: len(arrivals)]
+        for arrival in arrivals:
+            if (done := self.handed.pop(id(arrival), None)) is not None and not done.done():
+                done.set_result(None)
+        self.wakes = dict(decided.wakes)
+        self.starved = decided.starved
+        self.memory.keep(decided, stored)
+        for command in decided.commands:
+            self._start(command)
+        self.answer_all()
+        if self.memory.foreign():
+            self.wakes[""] = self.setting.clock.now() + FOREIGN_S
+
+    def _scope(self, arrivals: tuple[Arrival, ...]) -> Scope:
+        memory, setting = self.memory, self.setting
+        return Scope(
+            operations=memory.operations,
+            contracts=setting.contracts,
+            arrivals=arrivals,
+            plans=memory.plans,
+            releases=memory.releases,
+            questions=memory.questions,
+            last_question=memory.last_question,
+            tools=setting.digests,
+            new_id=setting.new_id,
+            worker=setting.worker,
+            language=setting.language,
+            holders=self.holders,
+            running=frozenset(self.calls.running),
+            slots=setting.slots,
+            draining=self.draining,
+        )
+
+    def _occupy(self, sending: Iterable[Operation]) -> None:
+        for operation in sending:
+            if operation.tool in self.setting.slots:
+                self.setting.slots[operation.tool] -= 1
+
+    async def _commit(self, decided: Next) -> tuple[Record, ...]:
+        return await self.setting.store.commit(decided.changes) if decided.changes else ()
+
+    def _start(self, command: Command) -> None:
+        match command:
+            case Watch():
+                self.calls.watch(command)
+            case AskPrice():
+                self.calls.price(command)
+            case Send(operation=operation):
+                self._send(self.memory.operations[operation.id])
+            case Put(operation=operation, question=question):
+                self.calls.ask(self.memory.operations[operation.id], question)
+            case StopWaiting(operation=operation):
+                self.calls.stop_waiting(operation)
+
+    def _send(self, operation: Operation) -> None:
+        if self.let_go(operation.id):
+            self.calls.never_sent(operation, "it was let go before it left")
+        else:
+            self.calls.send(operation)
+
+    # What other writers did.
+
+    async def _load(self, ids: set[str]) -> None:
+        """Bring back what something arrived for or speaks of; leave what others hold to them."""
+        for record in await self.setting.store.load(*sorted(ids)):
+            await self._take(record)
+        for id in ids:
+            if not self.memory.holds(id):
+                self._drop_arrivals(id)
+
+    async def _load_open(self) -> None:
+        """Take everything as the store has it: a commit that failed may have gone in after all."""
+        tenant, session = self.place
+        records = await self.setting.store.open_records(
+            tenant=tenant, session=session, worker=self.setting.worker
+        )
+        self.memory.clear()
+        for record in records:
+            await self._take(record)
+
+    async def _take(self, record: Record) -> None:
+        await self.setting.learn(record)
+        theirs = record.open and record.worker != self.setting.worker
+        if theirs and record.kind is Kind.OPERATION and not self._speaks_of(record.id):
+            self._drop_arrivals(record.id)
+            self.following.follow(from_record(record))
+            return
+        self.memory.take(record)
+
+    def _speaks_of(self, id: str) -> bool:
+        """Whether something here depends on an operation, whoever holds it."""
+        revising = any(isinstance(a, Revised | Answered) and id in needed_by(a) for a in self.inbox)
+        return revising or id in self.memory.spoken_of()
+
+    def _drop_arrivals(self, id: str) -> None:
+        kept: list[Arrival] = []
+        for arrival in self.inbox:
+            if id not in needed_by(arrival):
+                kept.append(arrival)
+            elif (handed := self.handed.pop(_key(arrival), None)) is not None:
+                refuse(handed, ProposalError(f"there is no {id!r} any more; look at it again"))
+        self.inbox = kept
+
+    async def _read_again(self, conflict: StaleWriteError | LeaseLostError) -> None:
+        """See what other writers did. A name that is taken is one call less to be decided."""
+        match conflict:
+            case StaleWriteError(name=name) if name.startswith("ask/"):
+                await self._join()
+            case StaleWriteError(name=name) if name.startswith("delivery/"):
+                self._delivered_before(conflict)
+            case StaleWriteError(name=name, holder=holder) if name.startswith("question/"):
+                self.memory.last_question = holder
+            case StaleWriteError(name=name, holder=holder) if name:
+                self.holders[name] = holder
+            case _:
+                await self._refresh(conflict)
+        self.bell.set()  # Decide again, also where nothing arrived.
+
+    async def _refresh(self, conflict: StaleWriteError | LeaseLostError) -> None:
+        """Take a record as another writer left it, or leave it to its new worker."""
+        self.conflicts += 1
+        if self.conflicts > CONFLICTS_MAX:
+            raise conflict
+        self.memory.leave(conflict.record)
+        for record in await self.setting.store.load(conflict.record):
+            await self._take(record)
+
+    def _delivered_before(self, conflict: StaleWriteError) -> None:
+        """The input came before, from elsewhere: whoever handed it in is told which one it is."""
+        for arrival in list(self.inbox):
+            heard = arrival.heard if isinstance(arrival, Answered) else None
+            if heard is None:
+                continue
+            if delivery_name(tenant=heard.tenant, delivery=heard.delivery) == conflict.name:
+                self.inbox.remove(arrival)
+                refuse(self.handed.pop(_key(arrival)), conflict)
+
+    async def _join(self) -> None:
+        """Have the calls whose ask was recorded before join what those made."""
+        wanted = {
+            a.ask_name: a
+            for a in self.inbox
+            if isinstance(a, Proposed | Planned | Revised) and a.ask_name
+        }
+        holders = await self.setting.store.holders(*wanted)
+        records = await self.setting.store.load(*set(holders.values()))
+        held = {r.id: plan_from(r) if r.kind is Kind.PLAN else from_record(r) for r in records}
+        for name, id in holders.items():
+            arrival = wanted[name]
+            self.inbox.remove(arrival)
+            self.asks.pop(name, None)
+            if isinstance(arrival, Proposed):
+                self._join_operation(arrival, held[id])
+            else:
+                self._join_plan(arrival, held[id])
+
+    def _join_operation(self, proposed: Proposed, held: Operation | Plan) -> None:
+        waiters = self.waiters.pop(proposed.operation.id, [])
+        try:
+            check_same(held, proposed.operation)
+        except ProposalError as error:
+            for waiter in waiters:
+                waiter.refuse(error)
+            return
+        for waiter in waiters:
+            waiter.operation, waiter.replayed = held.id, True
+        self.waiters.setdefault(held.id, []).extend(waiters)
+        self.tell(AskedAgain(operation=held.id))
+
+    def _join_plan(self, planned: Planned | Revised, held: Operation | Plan) -> None:
+        waiters = [w for w in self.plan_waiters if w.plan == planned.plan.id]
+        try:
+            check_same(held, planned.plan)
+        except ProposalError as error:
+            for waiter in waiters:
+                waiter.refuse(error)
+            return
+        for waiter in waiters:
+            waiter.plan, waiter.replayed = held.id, True
+        if isinstance(held, Plan) and held.id not in self.memory.plans:
+            self.memory.plans[held.id] = held
+
+
+def _key(arrival: Arrival) -> int:
+    """Return what `hand_in` knows an arrival by."""
+    return id(arrival)

@@ -1,0 +1,210 @@
+"""What a loop holds in memory of its session: what is open, and the closed records it speaks of."""
+
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from landed.core.changes import Kind, Record
+from landed.core.operation import Operation, from_record
+from landed.core.plan import Plan, plan_from
+from landed.core.question import Question, question_from
+from landed.core.scope import (
+    Answered,
+    Arrival,
+    AskPerson,
+    Next,
+    Observed,
+    Planned,
+    Priced,
+    Proposed,
+    Revised,
+)
+from landed.core.undo import Release, release_from
+
+
+@dataclass(slots=True, eq=False)
+class Memory:
+    """The records of one loop, by id. `worker` is the one that holds what is open."""
+
+    worker: str
+    operations: dict[str, Operation] = field(default_factory=dict[str, Operation])
+    plans: dict[str, Plan] = field(default_factory=dict[str, Plan])
+    releases: dict[str, Release] = field(default_factory=dict[str, Release])
+    questions: dict[str, Question] = field(default_factory=dict[str, Question])
+    last_question: str = ""
+
+    @property
+    def open(self) -> bool:
+        """Whether there is something here that this worker still has to see to."""
+        return any(self.mine())
+
+    def mine(self) -> Iterable[Operation | Plan | Release]:
+        """Yield what is open and held by this worker."""
+        every: list[Operation | Plan | Release] = [
+            *self.operations.values(),
+            *self.plans.values(),
+            *self.releases.values(),
+        ]
+        return (one for one in every if one.open and one.worker == self.worker)
+
+    def holds(self, id: str) -> bool:
+        """Whether a record is in memory."""
+        return any(id in each for each in self._tables())
+
+    def take(self, record: Record) -> None:
+        """Take a record as the store has it."""
+        reader = _READERS.get(record.kind)
+        if reader is not None:
+            reader(self, record)
+
+    def leave(self, id: str) -> None:
+        """Forget a record."""
+        for each in self._tables():
+            each.pop(id, None)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        for each in self._tables():
+            each.clear()
+
+    def keep(self, decided: Next, stored: Iterable[Record]) -> None:
+        """Take what was decided, now that it is durable, with the claims it was written under."""
+        self.operations.update(decided.operations)
+        self.plans.update(decided.plans)
+        self.releases.update(decided.releases)
+        self.questions.update(decided.questions)
+        self.last_question = decided.last_question
+        for record in stored:
+            for each in self._tables():
+                held = each.get(record.id)
+                if held is not None and held.epoch != record.epoch:
+                    each[record.id] = replace(held, epoch=record.epoch)
+
+    def prune(self, awaited: Container[str]) -> None:
+        """Forget what is closed, nobody waits for, and nothing open speaks of."""
+        mine = {one.id for one in self.mine()}
+        spoken_of = self.spoken_of() if self.plans or self.releases or self.questions else mine
+        for each in self._tables():
+            for id in [id for id in each if id not in mine and id not in awaited]:
+                if id not in spoken_of:
+                    del each[id]
+
+    def foreign(self) -> set[str]:
+        """Return the operations in memory that another worker still has in hand."""
+        return {o.id for o in self.operations.values() if o.open and o.worker != self.worker}
+
+    def spoken_of(self) -> set[str]:
+        """Return the ids of all that what is open here speaks of."""
+        return self._closure({one.id for one in self.mine()})
+
+    def missing(self, arrivals: Iterable[Arrival]) -> set[str]:
+        """Return what has to be loaded before these arrivals can be judged."""
+        made: set[str] = set()
+        needed: set[str] = set()
+        for arrival in arrivals:
+            made.update(made_by(arrival))
+            needed.update(needed_by(arrival))
+        every: list[Plan | Release | Question] = [
+            *self.plans.values(),
+            *self.releases.values(),
+            *self.questions.values(),
+        ]
+        for held in every:
+            needed.update(references(held))
+        return {id for id in needed - made if id and not self.holds(id)}
+
+    def _closure(self, ids: set[str]) -> set[str]:
+        """Return these and all that they speak of, directly or not."""
+        known: set[str] = set()
+        front = set(ids)
+        while front:
+            known |= front
+            spoken: set[str] = set()
+            for id in front:
+                spoken |= self._references(id)
+            front = spoken - known
+        return known
+
+    def _references(self, id: str) -> set[str]:
+        if id in self.plans:
+            return references(self.plans[id])
+        if id in self.releases:
+            return references(self.releases[id])
+        if id in self.questions:
+            return references(self.questions[id])
+        return set()
+
+    def _tables(self) -> tuple[dict[str, Any], ...]:
+        """The records by kind; a record goes back into the table that it came from."""
+        return self.operations, self.plans, self.releases, self.questions
+
+
+def references(held: Plan | Release | Question) -> set[str]:
+    """Return the ids of the records that one speaks of; reads are not among them."""
+    match held:
+        case Plan():
+            placed = {
+                place.record
+                for step, place in zip(held.steps, held.places, strict=True)
+                if not step.reads
+            }
+            olds = {old for s in held.steps for old in (s.replaces, s.corrects, s.keeps)}
+            return (placed | olds) - {""}
+        case Release():
+            return {held.operation, held.undo, held.plan, held.question} - {""}
+        case Question():
+            return {held.subject} - {""}
+
+
+def needed_by(arrival: Arrival) -> set[str]:
+    """Return the ids of the records that an arrival is about."""
+    match arrival:
+        case Proposed() | Planned():
+            return set()
+        case Revised(old_plan=plan, operations=operations, releases=releases):
+            return {plan, *operations, *releases}
+        case Observed(plan=plan):
+            return {plan}
+        case Priced(release=release):
+            return {release}
+        case Answered(question=question):
+            return {question}
+        case AskPerson(subject=subject):
+            return {subject}
+        case _:
+            return {arrival.operation}
+
+
+def made_by(arrival: Arrival) -> set[str]:
+    """Return the ids of the records that an arrival makes."""
+    match arrival:
+        case Proposed(operation=operation):
+            return {operation.id}
+        case Planned(plan=plan) | Revised(plan=plan):
+            return {plan.id}
+        case _:
+            return set()
+
+
+def _operation(memory: Memory, record: Record) -> None:
+    memory.operations[record.id] = from_record(record)
+
+
+def _plan(memory: Memory, record: Record) -> None:
+    memory.plans[record.id] = plan_from(record)
+
+
+def _release(memory: Memory, record: Record) -> None:
+    memory.releases[record.id] = release_from(record)
+
+
+def _question(memory: Memory, record: Record) -> None:
+    memory.questions[record.id] = question_from(record)
+
+
+_READERS: Mapping[Kind, Callable[[Memory, Record], None]] = {
+    Kind.OPERATION: _operation,
+    Kind.PLAN: _plan,
+    Kind.RELEASE: _release,
+    Kind.QUESTION: _question,
+}

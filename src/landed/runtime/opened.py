@@ -1,0 +1,82 @@
+"""A runtime as something that is entered and left: its bounds, its worker, its end."""
+
+import asyncio
+from dataclasses import dataclass
+
+from landed.core.errors import LandedError, WrongLoopError
+from landed.runtime.clock import Clock, Ids
+from landed.runtime.driver import Driver
+from landed.runtime.planning import Planner
+from landed.runtime.worker import Worker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The bounds of a runtime, in seconds.
+
+    send_within_s   until when after it was made an operation may be sent, first or again
+    patience_s      how long `perform` waits; None for twice the tool's deadline
+    let_go_s        how long a cancelled caller is held until the doubt it leaves is durable
+    drain_s         how long `drain` waits for what is out
+    language        of the person's sentences: `en` or `es`
+    """
+
+    send_within_s: float = 900.0
+    patience_s: float | None = None
+    let_go_s: float = 5.0
+    drain_s: float = 30.0
+    language: str = "en"
+
+
+@dataclass(slots=True, eq=False)
+class Opened:
+    """What every verb stands on. It belongs to the event loop it was entered on."""
+
+    driver: Driver
+    worker: Worker
+    ids: Ids
+    settings: Settings
+    planner: Planner
+    recovered: int = 0
+    _loop: asyncio.AbstractEventLoop | None = None
+    _beat: "asyncio.Task[None] | None" = None
+    _drained: bool = False
+
+    @property
+    def _clock(self) -> Clock:
+        return self.driver.clock
+
+    async def _enter(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        await self.driver.register()
+        self.recovered = await self.worker.begin()
+        self._beat = asyncio.ensure_future(self.worker.beat())
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.drain()
+        await self.driver.store.close()
+
+    async def drain(self) -> None:
+        """Start nothing new, let what is out come back, and let go of every claim."""
+        if self._drained:
+            return
+        self._check_loop()
+        self._drained = True
+        if self._beat is not None:
+            self._beat.cancel()
+        await self.driver.drain(bound_s=self.settings.drain_s)
+        if self.worker.lost is None:
+            await self.driver.store.retire(worker=self.worker.name)
+
+    def _check_open(self) -> None:
+        if self._loop is None or self._drained or self.driver.over:
+            raise LandedError("the runtime is not open; use it inside `async with landed.open(…)`")
+        self._check_loop()
+        if self.worker.lost is not None:
+            raise self.worker.lost
+
+    def _check_loop(self) -> None:
+        if self._loop is not asyncio.get_running_loop():
+            raise WrongLoopError(
+                "this runtime was entered on another event loop; open one on each loop that uses it"
+            )

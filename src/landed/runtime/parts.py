@@ -1,0 +1,99 @@
+"""Joins a store, tools and settings into a runtime that is not entered yet.
+
+Behind `landed.open`, and for simulation, tests and other faces, which bring parts of their own.
+"""
+
+import os
+import secrets
+import socket
+from collections.abc import Iterable
+from typing import TypeGuard
+
+from landed.core.contract import Contract
+from landed.core.errors import ContractError
+from landed.core.lease import Lease
+from landed.core.next import what_next
+from landed.core.rules import RULES, Rules
+from landed.core.store import Store
+from landed.core.tool import Tool
+from landed.runtime.clock import Clock, Ids, RandomIds, WallClock
+from landed.runtime.desk import WhatNext
+from landed.runtime.driver import Driver
+from landed.runtime.opened import Settings
+from landed.runtime.planning import PlanFor, Planner, no_plan_for
+from landed.runtime.runtime import Runtime
+from landed.runtime.worker import Worker
+
+
+def assemble(
+    store: Store,
+    *,
+    tools: dict[str, Tool],
+    settings: Settings | None = None,
+    rules: Rules = RULES,
+    what_next: WhatNext = what_next,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+    worker: str = "",
+    lease: Lease | None = None,
+    plan_for: PlanFor = no_plan_for,
+) -> Runtime:
+    """Join parts into a runtime that is not entered yet: for simulation, tests and other faces."""
+    time, source = clock or WallClock(), ids or RandomIds()
+    name, bounds = worker or worker_name(), settings or Settings()
+    driver = Driver(
+        store=store,
+        tools=tools,
+        rules=rules,
+        what_next=what_next,
+        clock=time,
+        ids=source,
+        worker=name,
+        language=bounds.language,
+    )
+    beating = Worker(name=name, store=store, driver=driver, clock=time, lease=lease or Lease())
+    planner = Planner(
+        driver=driver,
+        clock=time,
+        ids=source,
+        send_within_s=bounds.send_within_s,
+        plan_for=plan_for,
+    )
+    return Runtime(driver=driver, worker=beating, ids=source, settings=bounds, planner=planner)
+
+
+def register(tools: Iterable[object]) -> dict[str, Tool]:
+    """Return the tools by name, or raise `ContractError` for what cannot be registered."""
+    registered: dict[str, Tool] = {}
+    for tool in tools:
+        if not is_tool(tool):
+            name = getattr(tool, "__name__", repr(tool))
+            raise ContractError(
+                f"{name} has no contract; say what it does to the world:"
+                " @landed.tool(effect='none' | 'reversible' | 'irreversible')"
+            )
+        if tool.name in registered:
+            raise ContractError(f"two tools are called {tool.name!r}; give one another name=")
+        registered[tool.name] = tool
+    for tool in registered.values():
+        _check_names(tool.name, tool.contract, registered)
+    return registered
+
+
+def is_tool(tool: object) -> TypeGuard[Tool]:
+    """Whether an object offers what the `Tool` seam asks for."""
+    return isinstance(getattr(tool, "contract", None), Contract) and hasattr(tool, "send")
+
+
+def _check_names(name: str, contract: Contract, registered: dict[str, Tool]) -> None:
+    for field, other in (("undo", contract.undo), ("correct", contract.correct)):
+        if other and other not in registered:
+            raise ContractError(
+                f"contract of {name}: {field} names {other!r}, which is not registered; register"
+                " it too, or drop the promise"
+            )
+
+
+def worker_name() -> str:
+    """Return a name for this process that no other has had: host, pid and chance."""
+    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"

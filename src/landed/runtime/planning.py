@@ -1,0 +1,218 @@
+"""Makes plans of what is wanted, and of a change of mind, from the records as they are."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from landed.core.canonical import Json, checked
+from landed.core.changes import Kind, Record
+from landed.core.contract import Effect, Risk
+from landed.core.errors import ProposalError
+from landed.core.history import turn_of
+from landed.core.key import Ask, ask_name
+from landed.core.operation import Operation, from_record
+from landed.core.plan import (
+    STEPS_MAX,
+    At,
+    Place,
+    Plan,
+    PlanState,
+    Step,
+    Wanted,
+    plan_from,
+    step_of,
+)
+from landed.core.scope import Planned, Revised
+from landed.core.session import Input
+from landed.core.undo import ENDED, Release, release_from, release_id
+from landed.runtime.clock import Clock, Ids
+from landed.runtime.driver import Driver
+
+Intent = Mapping[str, Json]
+PlanFor = Callable[[Intent], Sequence[Wanted]]
+
+
+def no_plan_for(intent: Intent) -> Sequence[Wanted]:
+    """Stand in where an application has no way to make calls of an intent."""
+    raise ProposalError(
+        "no plan_for was given to landed.open(), so an intent cannot be made into calls; give one,"
+        " or propose the calls themselves"
+    )
+
+
+@dataclass(slots=True, eq=False)
+class Planner:
+    """Turns wishes into plans that a loop can carry out."""
+
+    driver: Driver
+    clock: Clock
+    ids: Ids
+    send_within_s: float
+    plan_for: PlanFor = no_plan_for
+
+    def proposed(self, ask: Ask, calls: Sequence[Wanted], intent: Intent, origin: str) -> Planned:
+        """Return the arrival for a plan that is wanted; raises `ProposalError`."""
+        kept = _intent(intent)
+        wanted = calls or self.plan_for(kept)
+        plan = self._plan(ask, self._steps(wanted, ask), intent=kept, origin=origin)
+        return Planned(plan=plan, ask_name=ask_name(ask))
+
+    async def revised(
+        self,
+        turn: str,
+        heard: Input,
+        *,
+        wanted: Sequence[Wanted] | None,
+        change: Intent,
+        drop: Sequence[str],
+        call_id: str,
+    ) -> Revised:
+        """Return the arrival for a change of mind about a turn; raises `ProposalError`."""
+        done = await self._done(turn, tenant=heard.tenant, session=heard.session)
+        ask = heard.ask(call_id)
+        intent = {**done.intent, **_intent(change)}
+        calls = self.plan_for(intent) if wanted is None else wanted
+        plan = self._plan(ask, self._steps(calls, ask), intent=intent, origin=heard.origin)
+        return Revised(
+            plan=replace(plan, revises=turn),
+            ask_name=ask_name(ask),
+            old_plan=done.plan.id if done.plan else "",
+            operations=tuple(done.operations),
+            releases=tuple(done.releases),
+            drop=frozenset(done.named(drop)),
+            seen=done.seen,
+        )
+
+    def _steps(self, calls: Sequence[Wanted], ask: Ask) -> tuple[Step, ...]:
+        if not calls:
+            raise ProposalError("a plan without a call does nothing; name what is wanted")
+        if len(calls) > STEPS_MAX:
+            raise ProposalError(
+                f"a plan has at most {STEPS_MAX} steps, not {len(calls)}; split it into several"
+            )
+        return tuple(self._step(call, ask) for call in calls)
+
+    def _step(self, call: Wanted, ask: Ask) -> Step:
+        tool = self.driver.tool(call.tool)
+        if tool.contract.risk is Risk.CONFIRM:
+            raise ProposalError(
+                f"{tool.name} needs a yes: a person has to approve it before it is sent"
+            )
+        return step_of(
+            tool=tool.name,
+            contract=tool.contract,
+            digest=self.driver.digests[tool.name],
+            arguments=tool.check(call.arguments),
+            ask=ask,
+            call_id=call.call_id,
+            reads=tool.contract.effect is Effect.NONE,
+        )
+
+    def _plan(self, ask: Ask, steps: tuple[Step, ...], *, intent: Intent, origin: str) -> Plan:
+        now = self.clock.now()
+        return Plan(
+            id=self.ids.new("plan"),
+            tenant=ask.tenant,
+            session=ask.session,
+            turn=ask.turn,
+            input=ask.input,
+            principal=ask.principal,
+            origin=origin,
+            call_id=ask.call_id,
+            revises="",
+            intent=intent,
+            steps=steps,
+            places=tuple(Place() for _ in steps),
+            made_at=now,
+            send_by=now + self.send_within_s if ask.send_by is None else ask.send_by,
+            worker=self.driver.worker,
+        )
+
+    async def _done(self, turn: str, *, tenant: str, session: str) -> "Done":
+        records = await self.driver.reader.records(tenant=tenant, session=session)
+        if not any(r.id == turn and r.kind is Kind.TURN for r in records):
+            raise ProposalError(f"there is no turn {turn!r} in this conversation to revise")
+        done = _done(turn, records)
+        done.require_revisable()
+        return done
+
+
+@dataclass(slots=True, eq=False)
+class Done:
+    """What was done for a turn so far."""
+
+    turn: str
+    plan: Plan | None = None
+    operations: dict[str, Operation] = field(default_factory=dict[str, Operation])
+    releases: dict[str, Release] = field(default_factory=dict[str, Release])
+
+    @property
+    def intent(self) -> Intent:
+        """What the user wanted so far."""
+        return self.plan.intent if self.plan else {}
+
+    @property
+    def seen(self) -> tuple[tuple[str, str, str], ...]:
+        """The reads that were made: tool, identity, observation."""
+        if self.plan is None:
+            return ()
+        pairs = zip(self.plan.steps, self.plan.places, strict=True)
+        return tuple(
+            (step.tool, step.identity, place.record)
+            for step, place in pairs
+            if step.reads and place.at is At.DONE
+        )
+
+    def named(self, drop: Sequence[str]) -> list[str]:
+        """Return the operations that `drop` names, by id or by tool."""
+        unknown = [n for n in drop if n not in self.operations and n not in self._tools()]
+        if unknown:
+            raise ProposalError(
+                f"there is no {unknown[0]!r} to drop; done so far: {', '.join(self.operations)}"
+            )
+        return [o.id for o in self.operations.values() if o.id in drop or o.tool in drop]
+
+    def require_revisable(self) -> None:
+        """Raise `ProposalError` for a turn in which there is nothing left to change."""
+        if self.plan is not None and self.plan.state is PlanState.SUPERSEDED:
+            raise ProposalError(
+                f"{self.turn} was revised already, by {self.plan.why}: revise that turn"
+            )
+        if self.plan is None and not self.operations:
+            raise ProposalError(f"nothing was done for {self.turn} that could be revised")
+        owed = any(release.state not in ENDED for release in self.releases.values())
+        if not owed and not self._goes_on():
+            raise ProposalError(
+                f"{self.turn} has ended: undo what it did, or propose what is wanted now"
+            )
+
+    def _goes_on(self) -> bool:
+        if self.plan is not None:
+            return self.plan.state is not PlanState.DONE
+        return any(not operation.final for operation in self.operations.values())
+
+    def _tools(self) -> set[str]:
+        return {operation.tool for operation in self.operations.values()}
+
+
+def _done(turn: str, records: Sequence[Record]) -> Done:
+    """Collect a turn's plan, its operations, and those that it keeps or owes a release of."""
+    operations = {r.id: from_record(r) for r in records if r.kind is Kind.OPERATION}
+    releases = {r.id: release_from(r) for r in records if r.kind is Kind.RELEASE}
+    plans = [plan_from(r) for r in records if r.kind is Kind.PLAN]
+    mine = [plan for plan in plans if plan.turn == turn]
+    done = Done(turn=turn, plan=mine[-1] if mine else None)
+    named = [o.id for o in operations.values() if turn_of(o) == turn and not o.undoes]
+    if done.plan is not None:
+        named += [step.keeps for step in done.plan.steps if step.keeps]
+    named += [r.operation for r in releases.values() if r.turn == turn and r.state not in ENDED]
+    done.operations = {id: operations[id] for id in dict.fromkeys(named)}
+    owed = [release_id(id) for id in done.operations]
+    done.releases = {id: releases[id] for id in owed if id in releases}
+    return done
+
+
+def _intent(intent: Intent) -> dict[str, Json]:
+    """Return an intent as plain values of our own."""
+    kept = checked(dict(intent))
+    assert isinstance(kept, dict)
+    return kept

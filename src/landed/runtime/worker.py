@@ -1,0 +1,59 @@
+"""One worker: its lease and heartbeat, and the adoption of what dead workers left."""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from landed.core.errors import LeaseLostError, StoreError
+from landed.core.lease import Lease
+from landed.core.store import Store
+from landed.runtime.clock import Clock
+from landed.runtime.driver import Driver
+
+log = logging.getLogger("landed")
+
+CLAIM_MAX = 100  # records taken over in one transaction
+CLAIMS_MAX = 1000  # transactions in one round, so that a round ends
+
+
+@dataclass(slots=True, eq=False)
+class Worker:
+    """The claim of this process on what it works on. `name` is its own: host, pid and chance."""
+
+    name: str
+    store: Store
+    driver: Driver
+    clock: Clock
+    lease: Lease
+    lost: LeaseLostError | None = None
+
+    async def begin(self) -> int:
+        """Register, and take over what dead workers left; return how many operations."""
+        await self.store.renew(worker=self.name, until=self.lease.until(self.clock.now()))
+        return await self.adopt()
+
+    async def adopt(self) -> int:
+        """Claim what no living worker holds, and let its loops take it from there."""
+        adopted = 0
+        for _ in range(CLAIMS_MAX):
+            claimed = await self.store.claim(
+                worker=self.name, now=self.clock.now(), limit=CLAIM_MAX
+            )
+            adopted += await self.driver.adopt(claimed)
+            if len(claimed) < CLAIM_MAX:
+                break
+        return adopted
+
+    async def beat(self) -> None:
+        """Renew and adopt until cancelled; a worker whose claims were taken over stops."""
+        while self.lost is None:
+            await asyncio.sleep(self.lease.beat_s)
+            try:
+                until = self.lease.until(self.clock.now())
+                await self.store.renew(worker=self.name, until=until)
+                await self.adopt()
+            except LeaseLostError as lost:
+                self.lost = lost
+                log.error("worker %s was taken for dead and stops: %s", self.name, lost)
+            except StoreError as error:
+                log.warning("worker %s could not renew its lease: %s", self.name, error)

@@ -1,0 +1,126 @@
+"""The agent as an operating-system process: a scenario's script over HTTP and a SQLite file.
+
+    python -m landed.testing.agent --store agent.db --restaurant http://127.0.0.1:8000 \
+        [--scenario reply-lost] [--session s1] [--kill POINT] [--follow]
+
+prints its report, one JSON object, and ends; with `--kill` it sends itself a real SIGKILL when it
+comes to that point, and prints nothing more. With `--follow` each line of its timeline is printed
+before that, as an object of its own, as soon as it is durable; `at` is when, in UTC seconds.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from landed.core.canonical import Json
+from landed.runtime.parts import assemble, register
+from landed.stores.sqlite import open_sqlite
+from landed.testing.booking import booking_tools
+from landed.testing.faults import FaultyStore, FaultyTool, Point, Points, parse_point
+from landed.testing.models import ScriptedModel
+from landed.testing.scenario import SESSION, Agent, Scenario, read_session
+from landed.testing.scenarios import BY_NAME
+from landed.testing.timeline import Line, Timeline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the process is to do; `again` when its store was there before."""
+
+    scenario: Scenario
+    store: str
+    restaurant: str
+    session: str = SESSION
+    again: bool = False
+    kill: Point | None = None
+    follow: bool = False
+
+
+async def act(asked: Asked) -> dict[str, Json]:
+    """Run the script of the scenario, first or again, and return the report of this process."""
+    points = Points(die=_die, kill=asked.kill)
+    timeline = Timeline(now=time.time, listener=_print_line if asked.follow else _say_nothing)
+    messages: list[str] = []
+    store = FaultyStore(open_sqlite(asked.store), points=points, committed=timeline.committed)
+    kept = asked.scenario
+    tools = booking_tools(asked.restaurant, kept.restaurant, transport=None, **kept.promises)
+    rt = assemble(store, tools=register(FaultyTool(tool, points) for tool in tools))
+    async with rt:
+        if asked.again:
+            timeline.add("restart", f"{rt.recovered} operation(s) in the log")
+        agent = Agent(
+            rt=rt,
+            model=ScriptedModel(script=kept.phrases),
+            timeline=timeline,
+            messages=messages,
+            session=asked.session,
+        )
+        await kept.script(agent)
+        _, operations = await read_session(store, asked.session)
+    return {
+        "pid": os.getpid(),
+        "recovered": rt.recovered,
+        "operations": {operation.id: operation.state for operation in operations},
+        "message": messages[-1] if messages else "",
+        "points": [str(point) for point in points.passed],
+    }
+
+
+def _die(_: str) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _print_line(line: Line) -> None:
+    # The line's own time is rounded; among lines of other processes it needs its exact place.
+    _print({"at": time.time(), **line.plain()})
+
+
+def _say_nothing(_: Line) -> None:
+    pass
+
+
+def _print(plain: dict[str, Json]) -> None:
+    sys.stdout.write(json.dumps(plain) + "\n")
+    sys.stdout.flush()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m landed.testing.agent")
+    parser.add_argument("--store", required=True, help="its SQLite file")
+    parser.add_argument("--restaurant", required=True, help="the restaurant's URL")
+    parser.add_argument("--scenario", default="reply-lost", choices=sorted(BY_NAME))
+    parser.add_argument("--session", default=SESSION, help="the conversation it speaks in")
+    parser.add_argument("--kill", default="", help="the point at which it kills itself")
+    parser.add_argument("--follow", action="store_true", help="print what happens as it happens")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Be the agent that the command line describes; exits with 2 when it makes no sense."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    try:
+        kill = parse_point(given.kill) if given.kill else None
+    except ValueError as error:
+        parser.error(str(error))
+    asked = Asked(
+        scenario=BY_NAME[given.scenario],
+        store=given.store,
+        restaurant=given.restaurant,
+        session=given.session,
+        again=Path(given.store).exists(),
+        kill=kill,
+        follow=given.follow,
+    )
+    _print(asyncio.run(act(asked)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""What must hold in every world that can be reached, and at every write: the promises, as checks.
+
+Each check returns "" or one sentence that says what is wrong. They know the contract and what
+really happened, and nothing of the rules that decide.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from landed.core.absorb import RETENTION_TRUSTED
+from landed.core.changes import Move
+from landed.core.contract import Contract
+from landed.core.operation import Happened, Operation, State, from_record
+from landed.core.outcome import Absent
+from landed.core.scope import Send
+from landed.testing.explored.ledger import Line, could_land
+from landed.testing.explored.world import World
+
+TWO_EFFECTS = "one operation has two effects"
+NO_IS_A_NO = "failed, and yet it has an effect"
+CAN_STILL_LAND = "failed, and yet a request on its way can still land"
+YES_IS_A_YES = "confirmed, and yet it has no effect"
+SENT_UNRECORDED = "a request leaves for which no durable record stands"
+STALE_WRITE = "a worker that lost its claim has written"
+SETTLED_MOVED = "what was settled for good was moved"
+SENT_UNWANTED = "sent, although nobody wants it any more or its time is over"
+SENT_AFTER_CLOSING = "sent, although its key is spent"
+SENT_AGAIN_REFUSED = "sent again after a resend was refused"
+SENT_FORGOTTEN = "sent again when the service may have forgotten the key"
+SENT_UNCOMPARED = "sent again, although nobody promised that this is harmless"
+SENT_ON_MAYBE = "sent again although no look had said that nothing is there"
+NAMES_ADRIFT = "who holds its names does not agree with its state"
+
+
+def wrong_world(world: World, contract: Contract) -> str:
+    """Return what is wrong with a world as it stands."""
+    for operation in world.known.values():
+        line = world.line(operation.id)
+        if line.effects > 1:
+            return TWO_EFFECTS
+        wrong = _wrong_end(world, contract, operation, line)
+        if wrong:
+            return wrong
+        held = all(world.stored.names.get(name) == operation.id for name in operation.names)
+        if held != operation.holds:
+            return NAMES_ADRIFT
+    return ""
+
+
+def _wrong_end(world: World, contract: Contract, operation: Operation, line: Line) -> str:
+    match operation.state:
+        case State.CONFIRMED if not line.effects:
+            return YES_IS_A_YES
+        case State.FAILED | State.WITHDRAWN if line.effects:
+            return NO_IS_A_NO
+        case State.FAILED | State.WITHDRAWN:
+            departures = _departures(world, operation.id)
+            can = any(could_land(line, contract, sent_at=t, now=world.at) for t in departures)
+            return CAN_STILL_LAND if can else ""
+        case _:
+            return ""
+
+
+def _departures(world: World, operation: str) -> Iterator[float]:
+    """Yield the time on every send that is on its way, and on those about to leave."""
+    for request in world.requests:
+        if request.operation == operation and request.question is None:
+            yield request.sent_at
+    for worker in world.workers:
+        for command in worker.outbox:
+            if isinstance(command, Send) and command.operation.id == operation:
+                yield command.operation.last_sent_at
+
+
+def wrong_start(world: World, sent: Operation) -> str:
+    """Return what is wrong with a send that leaves now."""
+    record = world.known.get(sent.id)
+    return SENT_UNRECORDED if record is None or record.tries < sent.tries else ""
+
+
+def wrong_write(
+    before: Mapping[str, Operation], moves: tuple[Move, ...], contract: Contract, *, now: float
+) -> str:
+    """Return what is wrong with a unit that a store took; `before` is what was stored until then."""
+    stands = dict(before)
+    for move in moves:
+        after = from_record(move.after)
+        earlier = stands.get(after.id)
+        if earlier is not None and earlier.final and after.state != earlier.state:
+            return SETTLED_MOVED
+        if move.event.name in (Happened.SENT, Happened.RESENT):
+            wrong = _wrong_send(earlier, after, contract, now=now)
+            if wrong:
+                return wrong
+        stands[after.id] = after
+    return ""
+
+
+def _wrong_send(
+    earlier: Operation | None, after: Operation, contract: Contract, *, now: float
+) -> str:
+    if not after.wanted or now >= after.send_by:
+        return SENT_UNWANTED
+    if after.closing:
+        return SENT_AFTER_CLOSING
+    if after.state is not State.RESENT or earlier is None:
+        return ""
+    if after.resend_refused:
+        return SENT_AGAIN_REFUSED
+    if not (contract.keyed and contract.compares_payload):
+        return SENT_UNCOMPARED
+    if contract.lookup and earlier.looked != Absent.__name__:
+        return SENT_ON_MAYBE
+    if contract.retention_s is not None:
+        forgets_at = after.first_sent_at + RETENTION_TRUSTED * contract.retention_s
+        if now + contract.deadline_s >= forgets_at:
+            return SENT_FORGOTTEN
+    return ""

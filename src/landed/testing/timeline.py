@@ -1,0 +1,165 @@
+"""The numbered timeline of a run: what was committed, and what the services say they did, in order.
+
+It is rendered from the journal's own events and the services' own logs, so that it cannot tell
+another story than they do.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from landed.core.canonical import Json
+from landed.core.changes import Changes, Kind, Move
+from landed.core.operation import Happened, Operation, Source, State, from_record
+from landed.core.session import input_of, observation_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line: its number from 1, seconds since the run began, what kind it is, what it says."""
+
+    n: int
+    at_s: float
+    type: str
+    text: str
+    operation: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.n:3}  {self.at_s:7.2f}s  {self.type:<14} {self.text}"
+
+    def plain(self) -> dict[str, Json]:
+        """Return it as `landed demo --json` prints it."""
+        plain: dict[str, Json] = {
+            "n": self.n,
+            "at_s": self.at_s,
+            "type": self.type,
+            "text": self.text,
+        }
+        return {**plain, "operation": self.operation} if self.operation else plain
+
+
+@dataclass(slots=True, eq=False)
+class Timeline:
+    """Collects lines. `services` is called before each of ours, to bring in what happened there.
+
+    `now` is the time of the run in seconds; `listener` is handed each line as it is added.
+    """
+
+    now: Callable[[], float]
+    services: Callable[["Timeline"], None] = lambda timeline: None
+    listener: Callable[[Line], None] = lambda line: None
+    lines: list[Line] = field(default_factory=list[Line])
+
+    def add(self, type: str, text: str, *, operation: str = "", at_s: float | None = None) -> None:
+        """Add a line of ours, after whatever the services did before."""
+        self.services(self)
+        self.append(type, text, operation=operation, at_s=self.now() if at_s is None else at_s)
+
+    def append(self, type: str, text: str, *, at_s: float, operation: str = "") -> None:
+        """Add a line as it is."""
+        line = Line(
+            n=len(self.lines) + 1, at_s=round(at_s, 3), type=type, text=text, operation=operation
+        )
+        self.lines.append(line)
+        self.listener(line)
+
+    def committed(self, changes: Changes) -> None:
+        """Add the lines of a unit that became durable."""
+        for move in changes.moves:
+            told = _TELLERS.get(move.after.kind)
+            if told is not None:
+                told(self, move)
+
+
+def _input(timeline: Timeline, move: Move) -> None:
+    received = input_of(move.after)
+    timeline.add("input", f"{received.turn} {received.origin}: {received.text}")
+
+
+def _observation(timeline: Timeline, move: Move) -> None:
+    seen = observation_of(move.after)
+    type = "tool.cancelled" if seen.state == "dropped" else "tool.result"
+    said = shown(seen.result) if seen.state == "answered" else seen.why
+    turn = f"{seen.ask.turn} " if seen.ask.turn else ""
+    timeline.add(type, f"{turn}{seen.tool}: {said}", operation=seen.id)
+
+
+def _operation(timeline: Timeline, move: Move) -> None:
+    operation = from_record(move.after)
+    teller = EVENTS.get(Happened(move.event.name))
+    if teller is not None:
+        type, text = teller
+        if operation.state is State.WITHDRAWN and operation.tries:
+            type = "tool.cancelled"  # Only a wrong design withdraws what was sent.
+        timeline.add(type, text(operation), operation=operation.id)
+
+
+_TELLERS: Mapping[Kind, Callable[[Timeline, Move], None]] = {
+    Kind.INPUT: _input,
+    Kind.OBSERVATION: _observation,
+    Kind.OPERATION: _operation,
+}
+
+
+def _named(operation: Operation) -> str:
+    return f"{operation.turn} {operation.tool}" if operation.turn else operation.tool
+
+
+def _why(operation: Operation) -> str:
+    return operation.evidence[-1].says if operation.evidence else ""
+
+
+def _told(operation: Operation) -> str:
+    return f"{_named(operation)}: {_why(operation)}"
+
+
+def _sent(operation: Operation) -> str:
+    given = ", ".join(f"{name}={value}" for name, value in operation.arguments.items())
+    key = f" key={operation.key}" if operation.key else ""
+    return f"{_named(operation)}({given}){key}"
+
+
+def _resolved(operation: Operation) -> str:
+    what = _why(operation)
+    if operation.state is State.CONFIRMED:
+        closed = operation.evidence[-1].source is Source.CLOSE
+        what = shown(operation.result) + ("; key closed" if closed else "")
+    return f"{operation.key or operation.id}: {what}"
+
+
+# What each event of an operation is a line of. What is not here is told by a neighbour.
+EVENTS: Mapping[Happened, tuple[str, Callable[[Operation], str]]] = {
+    Happened.SENT: ("tool.sent", _sent),
+    Happened.BLOCKED: ("skip", lambda o: f"{_named(o)}: {o.id} waits for {o.blocked_by}"),
+    Happened.WITHDRAWN: ("skip", _told),
+    Happened.ACKNOWLEDGED: ("tool.result", lambda o: f"{_named(o)}: {shown(o.result)}"),
+    Happened.ACCEPTED: ("tool.result", _told),
+    Happened.REFUSED: ("tool.result", _told),
+    Happened.REFUSED_AGAIN: ("tool.unknown", _told),
+    Happened.NOT_SENT: ("tool.result", _told),
+    Happened.NEVER_SENT: ("tool.result", _told),
+    Happened.ANSWER_LOST: ("tool.unknown", _told),
+    Happened.STOPPED_MIDWAY: ("tool.result", _told),
+    Happened.RESENT: ("resolve", lambda o: f"{o.key}: sent again with the same key"),
+    Happened.READ_BACK: ("resolve", _resolved),
+    Happened.READ_ABSENT: ("resolve", _resolved),
+    Happened.LAG_OVER: ("tool.unknown", _told),
+    Happened.FOUND: ("resolve", _resolved),
+    Happened.CLOSED_EMPTY: ("resolve", _resolved),
+    Happened.ABSENT_FOR_GOOD: ("resolve", _resolved),
+    Happened.LOOKED: ("resolve", _resolved),
+    Happened.ASSUMED: ("resolve", _resolved),
+    Happened.GAVE_UP: ("resolve", _resolved),
+    Happened.RULED_LANDED: ("resolve", _resolved),
+    Happened.RULED_ABSENT: ("resolve", _resolved),
+    Happened.UNWANTED: ("interrupt", _told),
+    Happened.CONTRADICTED: ("resolve", _resolved),
+}
+
+
+def shown(result: Json) -> str:
+    """Return a result in few words: its id where it has one."""
+    if isinstance(result, Mapping):
+        if "id" in result:
+            return str(result["id"])
+        return ", ".join(f"{name} {value}" for name, value in result.items())
+    return "done" if result is None else str(result)
