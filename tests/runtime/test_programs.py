@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from landed.core.key import Ask
@@ -20,6 +20,7 @@ from tests.runtime.stores import SlowStore
 
 SETTLED = (State.CONFIRMED, State.FAILED, State.WITHDRAWN)
 QUIET_S = 3_000.0
+EXAMPLES = 200  # Fewer do not see all of what follows; `deep` runs more.
 
 # What must have been seen in the sweep, or it proves less than it says.
 SEEN_SOMETIMES = {
@@ -181,6 +182,7 @@ class Program:
 def test_every_program_ends_settled_and_true() -> None:
     seen: set[str] = set()
 
+    @settings(max_examples=max(EXAMPLES, settings.default.max_examples))
     @given(
         lives=st.lists(lives, min_size=1, max_size=3),
         wire=st.lists(wires, max_size=8),

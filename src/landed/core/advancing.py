@@ -21,10 +21,11 @@ from landed.core.plan import (
 from landed.core.revision import corrected
 from landed.core.scope import Observed, Watch, Watching
 from landed.core.session import Observation, observing
-from landed.core.undo import ENDED, release_id
+from landed.core.undo import ENDED, ReleaseState, release_id
 
 LANDED = frozenset({State.CONFIRMED, State.ASSUMED})
 NOT_LANDED = frozenset({State.FAILED, State.WITHDRAWN})
+UNDER_WAY = frozenset({ReleaseState.DUE, ReleaseState.UNDOING})
 IN_DOUBT = frozenset({State.UNKNOWN, State.RESENT, State.UNDECIDED})
 
 
@@ -72,13 +73,26 @@ def _step(draft: Draft, plan: Plan) -> bool:
     step, place = plan.steps[index], plan.places[index]
     if place.at is At.OUT:
         return _follow(draft, plan, index)
-    if draft.scope.draining or not _may_start(draft, plan, step):
+    if draft.scope.draining or _is_undoing(draft, plan) or not _may_start(draft, plan, step):
         return False
     if step.reads:
         _watch(draft, plan, index)
         return False
     _start(draft, plan, index)
     return True
+
+
+def _is_undoing(draft: Draft, plan: Plan) -> bool:
+    """Whether something is being taken back for the plan: that goes first, unless in doubt."""
+    for owed in draft.releases.values():
+        if owed.plan != plan.id:
+            continue
+        undo = draft.operations.get(owed.undo)
+        in_doubt = undo is not None and undo.state in IN_DOUBT
+        replaced = owed.state is ReleaseState.OWED and plan.places[owed.step].at is At.DONE
+        if replaced or (owed.state in UNDER_WAY and not in_doubt):
+            return True
+    return False
 
 
 def _watch(draft: Draft, plan: Plan, index: int) -> None:

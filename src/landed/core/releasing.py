@@ -19,7 +19,6 @@ from landed.core.undo import (
     Release,
     ReleaseEvent,
     ReleaseState,
-    returned_the_same,
     undo_arguments,
 )
 
@@ -110,7 +109,7 @@ def _fall_due(draft: Draft, owed: Release) -> bool:
     place = plan.places[owed.step]
     if place.at is At.DONE:
         new = draft.operations[place.record]
-        if returned_the_same(
+        if draft.rules.returned_the_same(
             operation, new, old_contract=contract, new_contract=draft.contract_of(new)
         ):
             _question(draft, owed, why=f"{new.id}, which replaces it, returned the same thing")

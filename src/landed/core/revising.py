@@ -6,7 +6,7 @@ from landed.core.draft import Draft
 from landed.core.operation import MOVES, Happened, Operation, Source, State
 from landed.core.plan import PLAN_MOVES, PlanEvent
 from landed.core.question import About, Question, QuestionEvent, QuestionState
-from landed.core.revision import Revision, pair
+from landed.core.revision import Revision
 from landed.core.scope import Answered, AskPerson, LetGo, Revised, Watching
 from landed.core.session import Observation, observing, opening
 from landed.core.undo import (
@@ -27,7 +27,7 @@ def revise(draft: Draft, arrival: Revised) -> None:
     if old_plan is not None and PlanEvent.SUPERSEDED in PLAN_MOVES[old_plan.state]:
         draft.move_plan(old_plan, PlanEvent.SUPERSEDED, why=arrival.plan.turn)
     old = _done_so_far(draft, arrival)
-    revision = pair(
+    revision = draft.rules.pair(
         old,
         arrival.plan.steps,
         contract_of=draft.contract,

@@ -11,14 +11,24 @@ from landed.core.absorb import CameBack, Moved, absorb
 from landed.core.contract import Contract
 from landed.core.doubt import Verdict, doubt
 from landed.core.operation import Operation
+from landed.core.revision import Revision, pair
+from landed.core.undo import returned_the_same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The pure functions that decide. See `landed.core.doubt.doubt` and `core.absorb.absorb`."""
+    """The pure functions that decide.
+
+    doubt              what to do about an operation in doubt (`core.doubt`)
+    absorb             what a reply is an event of (`core.absorb`)
+    pair               what a change of mind keeps, releases and corrects (`core.revision`)
+    returned_the_same  whether a replacement is the very thing to be released (`core.undo`)
+    """
 
     doubt: Callable[[Operation, Contract, float], Verdict] = doubt
     absorb: Callable[[Operation, Contract, CameBack], Moved | None] = absorb
+    pair: Callable[..., Revision] = pair
+    returned_the_same: Callable[..., bool] = returned_the_same
 
 
 RULES = Rules()

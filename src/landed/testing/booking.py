@@ -1,9 +1,12 @@
 """The tools by which an agent reaches restaurant and group; their contracts are those promises."""
 
+from collections.abc import Mapping
 from functools import partial
 
 import httpx2
 
+from landed.core.canonical import Json
+from landed.core.plan import Wanted
 from landed.testing.worlds.restaurant import Restaurant
 from landed.tools.http import HttpTool
 from landed.tools.promises import Promises
@@ -187,6 +190,8 @@ def text_tools(
         "on_interrupt": "wait",
         "wait_s": RECEIPT_S,
         "assume_after_s": RECEIPT_S,
+        "correct": "text_group",
+        "correct_arguments": {"text": "Change of plan: {text}"},
         "deadline_s": DEADLINE_S,
         "says": TEXTED,
     }
@@ -201,3 +206,27 @@ def text_tools(
         **kept,
     )
     return (text,)
+
+
+def plan_for(intent: Mapping[str, Json]) -> tuple[Wanted, ...]:
+    """Make the calls of an intent: look, reserve, and tell whoever is to be told.
+
+    A pure function, as `landed.open(plan_for=…)` wants it: the runtime compares what it returns
+    before and after a change of mind. `also` is a second table, wished for beside the first.
+    """
+    also = intent.get("also")
+    tables = [intent, {**intent, **also}] if isinstance(also, Mapping) else [intent]
+    calls = [call for table in tables for call in _table_calls(table)]
+    to = intent.get("tell")
+    if to:
+        text = f"table for {intent['party']}, {intent['day']} {intent['time']}"
+        calls.append(Wanted(tool="text_group", arguments={"to": to, "text": text}))
+    return tuple(calls)
+
+
+def _table_calls(intent: Mapping[str, Json]) -> tuple[Wanted, ...]:
+    table = {name: intent[name] for name in ("day", "time", "party")}
+    return (
+        Wanted(tool="check_availability", arguments=table),
+        Wanted(tool="reserve_table", arguments=table),
+    )

@@ -12,8 +12,8 @@ from landed.testing.explored.properties import wrong_world
 from landed.testing.explored.steps import at_rest, steps
 from landed.testing.explored.world import (
     Bounds,
-    Setup,
     Driver,
+    Setup,
     Step,
     World,
     first_world,

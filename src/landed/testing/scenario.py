@@ -29,18 +29,18 @@ from landed.core.operation import Operation, State, from_record
 from landed.core.session import Input
 from landed.core.store import Store
 from landed.core.tool import Tool
-from landed.core.value import Unknown, Value
+from landed.core.value import PlanValue, Unknown, Value
 from landed.runtime.parts import assemble, register
 from landed.runtime.reader import Reader
 from landed.runtime.runtime import Runtime
 from landed.stores.sqlite import SqliteStore, open_sqlite
-from landed.testing.booking import booking_tools
+from landed.testing.booking import booking_tools, plan_for, text_tools
 from landed.testing.designs import RIGHT, Design
 from landed.testing.faults import FaultyStore, FaultyTool, Point, Points, parse_point
-from landed.testing.models import ScriptedModel, Wanted
+from landed.testing.models import Change, ScriptedModel, Wanted
 from landed.testing.sim import World, current_process
 from landed.testing.timeline import Timeline
-from landed.testing.worlds import restaurant
+from landed.testing.worlds import restaurant, texts
 from landed.testing.worlds.faults import Fault
 from landed.testing.worlds.restaurant import Restaurant
 from landed.testing.worlds.transport import WorldTransport
@@ -50,6 +50,8 @@ TENANT = "default"
 PROCESSES_MAX = 4
 LOOKS_MAX = 100
 URL = "http://restaurant.test"
+TEXT_URL = "http://texts.test"
+TICK_S = 0.05
 STRICT = Restaurant(strict=True)
 
 
@@ -58,20 +60,26 @@ class Scenario:
     """What happens, and how it must end.
 
     `design` is ours unless a wrong one is to be seen failing. `kill` are the points at which the
-    first, the second, … process is killed. `holds` is what the restaurant must hold in the end,
-    `reconciled` whether records and world must agree, `says` what the last message must contain.
+    first, the second, … process is killed. `holds` is what the restaurant must hold in the end and
+    `texts` what must have gone out, `reconciled` whether records and world must agree, `says` what
+    the last message must contain.
     """
 
     name: str
     line: str
     script: "Callable[[Agent], Awaitable[None]]"
-    phrases: Mapping[str, tuple[Wanted, ...]]
+    phrases: Mapping[str, tuple[Wanted, ...]] = field(default_factory=dict[str, tuple[Wanted, ...]])
+    intents: Mapping[str, Mapping[str, Json]] = field(default_factory=dict[str, Mapping[str, Json]])
+    changes: Mapping[str, Change] = field(default_factory=dict[str, Change])
     restaurant: Restaurant = STRICT
     faults: tuple[Fault, ...] = ()
+    text_faults: tuple[Fault, ...] = ()
+    text_promises: dict[str, object] = field(default_factory=dict[str, object])
     promises: dict[str, object] = field(default_factory=dict[str, object])
     design: Design = RIGHT
     kill: tuple[str, ...] = ()
     holds: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
     reconciled: bool = True
     says: tuple[str, ...] = ()
 
@@ -95,9 +103,9 @@ class Ran:
         """Whether it ended as its description says; None for kills of which that says nothing."""
         if self.kill != self.scenario.kill:
             return None
-        held = tuple(str(one["text"]) for one in self.world["restaurant"])
+        held = {name: tuple(str(one["text"]) for one in held) for name, held in self.world.items()}
         return (
-            held == self.scenario.holds
+            held == {"restaurant": self.scenario.holds, "texts": self.scenario.texts}
             and self.reconciled == self.scenario.reconciled
             and all(words in self.message for words in self.scenario.says)
             and not self.unwitnessed
@@ -144,6 +152,53 @@ class Agent:
         self.timeline.add("model.read", f"{received.turn}: {asked}")
         return received, calls
 
+    async def carry_out(self, text: str, *, delivery: str, origin: str = "user") -> PlanValue:
+        """Receive words that want something, and carry that out as one plan."""
+        heard = await self._listen(text, delivery=delivery, origin=origin)
+        intent = self.model.intent(text)
+        said = ", ".join(f"{name}={value}" for name, value in intent.items())
+        self.timeline.add("model.read", f"{heard.turn}: {said}")
+        return await self.rt.propose(ask=heard.ask("plan"), intent=intent, origin=origin)
+
+    async def change(self, turn: str, text: str, *, delivery: str) -> Input:
+        """Receive words that change what a turn wants, and carry the change out."""
+        heard = await self._listen(text, delivery=delivery)
+        change = self.model.change(text)
+        self.timeline.add("model.read", f"revises {turn}: {change}")
+        if change.unsure:
+            await self.rt.ask(heard, change.unsure)
+            return heard
+        await self.rt.revise(
+            turn,
+            heard,
+            change={**change.change, **({"also": dict(change.also)} if change.also else {})},
+            drop=change.drop,
+        )
+        return heard
+
+    async def _listen(self, text: str, *, delivery: str, origin: str = "user") -> Input:
+        return await self.rt.receive(
+            text,
+            session=self.session,
+            principal="ana",
+            delivery=delivery,
+            origin=origin,
+        )
+
+    async def say(self, text: str, *, delivery: str) -> Input:
+        """Receive words that answer a question, and wait until what they decide is at rest."""
+        heard = await self._listen(text, delivery=delivery)
+        await self.quiet()
+        return heard
+
+    async def quiet(self) -> None:
+        """Wait until nothing of the session is open any more."""
+        store, worker = self.rt.driver.store, self.rt.driver.worker
+        for looks in range(LOOKS_MAX):
+            await asyncio.sleep(pause_s(looks) or TICK_S)
+            if not await store.open_records(tenant=TENANT, session=self.session, worker=worker):
+                return
+
     async def do(self, heard: Input, call: Wanted, *, call_id: str = "") -> Value:
         """Perform one call that the model asked for."""
         ask = heard.ask(call_id or call.call_id)
@@ -183,11 +238,14 @@ class Stage:
             ":memory:", world.clock, scenario.faults, settings=scenario.restaurant
         )
         self._desk = self._app.state.desk
+        self._texts = texts.app(":memory:", world.clock, scenario.text_faults)
+        self._texted = 0
         self._workers = 0
 
     def close(self) -> None:
-        """Let go of the restaurant's file."""
+        """Let go of the services' records."""
         self._desk.ledger.sql.close()
+        self._texts.state.desk.ledger.sql.close()
 
     def play(self, kill: Sequence[str]) -> None:
         """Run one process after the other until one of them gets to the end of the script."""
@@ -216,6 +274,13 @@ class Stage:
             for id, day, time, party in rows
         ]
 
+    def texted(self) -> list[dict[str, Json]]:
+        """Return what went out as texts."""
+        rows = self._texts.state.desk.ledger.sql.execute(
+            "SELECT 'M' || number, recipient, said FROM text ORDER BY number"
+        )
+        return [{"id": id, "text": f"{id} {to}: {said}", "to": to} for id, to, said in rows]
+
     async def _process(self, kill: str) -> None:
         process = current_process()
         points = Points(die=process.crash, kill=None if not kill else parse_point(kill))
@@ -241,30 +306,40 @@ class Stage:
             clock=current_process().clock,
             ids=self.world.ids,
             worker=f"worker-{self._workers}",
+            plan_for=plan_for,
         )
         async with rt:
             if self._workers > 1:
                 self.timeline.add("restart", f"{rt.recovered} operation(s) in the log")
-            model = ScriptedModel(script=self.scenario.phrases)
+            model = ScriptedModel(
+                script=self.scenario.phrases,
+                intents=self.scenario.intents,
+                changes=self.scenario.changes,
+            )
             agent = Agent(rt=rt, model=model, timeline=self.timeline, messages=self.messages)
             await self.scenario.script(agent)
 
     def _tools(self, points: Points, witness: "Witness") -> list[Tool]:
-        transport = WorldTransport(
-            self._app,
-            self.world.spawn,
-            witness=witness.see if self.scenario.design is RIGHT else None,
-        )
+        see = witness.see if self.scenario.design is RIGHT else None
+        transport = WorldTransport(self._app, self.world.spawn, witness=see)
         tools = booking_tools(
             URL, self.scenario.restaurant, transport=transport, **self.scenario.promises
+        )
+        tools += text_tools(
+            TEXT_URL,
+            transport=WorldTransport(self._texts, self.world.spawn),
+            **self.scenario.text_promises,
         )
         return [self.scenario.design.wrap(FaultyTool(tool, points)) for tool in tools]
 
     def _services(self, timeline: Timeline) -> None:
-        for entry in self._desk.ledger.log(after=self._logged):
-            self._logged = entry["n"]
-            at_s = entry["at"] - self.world.start_at
-            timeline.append("restaurant", entry["text"], at_s=at_s)
+        booked = self._desk.ledger.log(after=self._logged)
+        texted = self._texts.state.desk.ledger.log(after=self._texted)
+        self._logged += len(booked)
+        self._texted += len(texted)
+        logs = [("restaurant", entry) for entry in booked] + [("texts", entry) for entry in texted]
+        for name, entry in sorted(logs, key=lambda one: float(one[1]["at"])):
+            timeline.append(name, entry["text"], at_s=entry["at"] - self.world.start_at)
 
 
 class Witness:
@@ -301,12 +376,12 @@ def run(scenario: Scenario, *, kill: Sequence[str] | None = None, seed: int | No
         assert ended.result is not None
         items, operations = ended.result
         stage.timeline.services(stage.timeline)
-        held = stage.holds()
+        held, texted = stage.holds(), stage.texted()
         return Ran(
             scenario=scenario,
             timeline=stage.timeline,
-            world={"restaurant": held},
-            reconciled=pair_up(operations, held),
+            world={"restaurant": held, "texts": texted},
+            reconciled=pair_up(operations, [*held, *texted]),
             history=items,
             message=stage.messages[-1] if stage.messages else "",
             points=tuple(stage.passed),
@@ -330,7 +405,9 @@ def pair_up(operations: Sequence[Operation], held: Sequence[Mapping[str, Json]])
     settled = (State.CONFIRMED, State.FAILED, State.WITHDRAWN)
     if any(operation.state not in settled for operation in operations):
         return False
-    confirmed = sorted(_made(o) for o in operations if o.state is State.CONFIRMED)
+    landed = [o for o in operations if o.state is State.CONFIRMED]
+    undone = {o.undoes for o in landed}
+    confirmed = sorted(_made(o) for o in landed if not o.undoes and o.id not in undone)
     return confirmed == sorted(str(one["id"]) for one in held)
 
 

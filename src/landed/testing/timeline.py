@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from landed.core.canonical import Json
 from landed.core.changes import Changes, Kind, Move
 from landed.core.operation import Happened, Operation, Source, State, from_record
+from landed.core.plan import PlanEvent, plan_from
+from landed.core.question import QuestionEvent, question_from
 from landed.core.session import input_of, observation_of
+from landed.core.undo import ReleaseEvent, release_from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +51,7 @@ class Timeline:
     services: Callable[["Timeline"], None] = lambda timeline: None
     listener: Callable[[Line], None] = lambda line: None
     lines: list[Line] = field(default_factory=list[Line])
+    made: dict[str, str] = field(default_factory=dict[str, str])
 
     def add(self, type: str, text: str, *, operation: str = "", at_s: float | None = None) -> None:
         """Add a line of ours, after whatever the services did before."""
@@ -85,6 +89,8 @@ def _observation(timeline: Timeline, move: Move) -> None:
 
 def _operation(timeline: Timeline, move: Move) -> None:
     operation = from_record(move.after)
+    if operation.state is State.CONFIRMED:
+        timeline.made[operation.id] = shown(operation.result)
     teller = EVENTS.get(Happened(move.event.name))
     if teller is not None:
         type, text = teller
@@ -93,10 +99,58 @@ def _operation(timeline: Timeline, move: Move) -> None:
         timeline.add(type, text(operation), operation=operation.id)
 
 
+def _release(timeline: Timeline, move: Move) -> None:
+    owed = release_from(move.after)
+    teller = RELEASE_LINES.get(ReleaseEvent(move.event.name))
+    if teller is None:
+        return
+    type, said = teller
+    what = timeline.made.get(owed.operation, owed.operation)
+    timeline.add(type, said.format(what=what, why=owed.why, turn=owed.turn), operation=owed.undo)
+
+
+def _question(timeline: Timeline, move: Move) -> None:
+    asked = question_from(move.after)
+    type, said = QUESTION_LINES[QuestionEvent(move.event.name)]
+    timeline.add(type, said.format(id=asked.id, text=asked.text, by=asked.answered_by))
+
+
+def _plan(timeline: Timeline, move: Move) -> None:
+    """Tell of a step that is not carried out because it was done already."""
+    plan = plan_from(move.after)
+    if PlanEvent(move.event.name) is PlanEvent.PLANNED:
+        for step in plan.steps:
+            if step.keeps:
+                timeline.add("skip", f"{plan.turn} {step.tool}: kept, {step.keeps}")
+    if PlanEvent(move.event.name) is PlanEvent.BROKE_OFF:
+        timeline.add("skip", f"{plan.turn} the rest is not done: {plan.why}")
+
+
 _TELLERS: Mapping[Kind, Callable[[Timeline, Move], None]] = {
     Kind.INPUT: _input,
     Kind.OBSERVATION: _observation,
     Kind.OPERATION: _operation,
+    Kind.RELEASE: _release,
+    Kind.QUESTION: _question,
+    Kind.PLAN: _plan,
+}
+
+RELEASE_LINES: Mapping[ReleaseEvent, tuple[str, str]] = {
+    ReleaseEvent.OWED: ("release", "{turn} {what}: owed if it landed"),
+    ReleaseEvent.HANDED_ON: ("release", "{turn} {what}: owed by this turn now"),
+    ReleaseEvent.KEPT: ("release", "{turn} {what}: kept, {why}"),
+    ReleaseEvent.NEVER_LANDED: ("release", "{turn} {what}: void, {why}"),
+    ReleaseEvent.FELL_DUE: ("compensate", "{what}: {why}"),
+    ReleaseEvent.UNDO_FAILED: ("compensate", "{what}: not done, {why}"),
+    ReleaseEvent.DECLINED: ("release", "{turn} {what}: stays, {why}"),
+    ReleaseEvent.UNDONE: ("release", "{turn} {what}: done"),
+}
+
+QUESTION_LINES: Mapping[QuestionEvent, tuple[str, str]] = {
+    QuestionEvent.ASKED: ("compensate.ask", "{id}: {text}"),
+    QuestionEvent.APPROVED: ("approval", "{id}: runs exactly its 1 step(s), {by} said yes"),
+    QuestionEvent.DECLINED: ("approval", "{id}: declined, {by} said no"),
+    QuestionEvent.LAPSED: ("approval", "{id}: lapsed, nobody answered it"),
 }
 
 

@@ -27,7 +27,7 @@ from landed.core.scope import (
 from landed.testing.explored.ledger import lost_by_now
 from landed.testing.explored.properties import STALE_WRITE, wrong_start, wrong_write
 from landed.testing.explored.wire import answers_now, deaf
-from landed.testing.explored.world import DIGEST, WORKERS, Setup, Request, Step, Worker, World
+from landed.testing.explored.world import DIGEST, WORKERS, Request, Setup, Step, Worker, World
 
 CORE_RAISED = "the core raised"
 

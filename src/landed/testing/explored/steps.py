@@ -15,8 +15,8 @@ from landed.testing.explored.wire import arrive, deaf, deliver, hear_nothing, un
 from landed.testing.explored.world import (
     NOBODY,
     WORKERS,
-    Setup,
     Request,
+    Setup,
     Step,
     Worker,
     World,

@@ -7,7 +7,7 @@ from landed.core.absorb import CameBack, Looked, Question, Replied
 from landed.core.outcome import AnswerLost, LookOutcome, NoAnswer, Refused, SendOutcome
 from landed.core.scope import Asking, Sending
 from landed.testing.explored.ledger import Line, close, look, perform, read_back
-from landed.testing.explored.world import NOBODY, WORKERS, Setup, Reply, Request, Step, World
+from landed.testing.explored.world import NOBODY, WORKERS, Reply, Request, Setup, Step, World
 
 NOT_YET_AT = 0.0  # When an answer that is still on its way will have come.
 
