@@ -16,6 +16,7 @@ class Restaurant:
         self.loses_a_reply = True
 
     async def book(self, key: str, day: str, people: int) -> str:
+        """Book a table, once for each key."""
         table = self.tables.setdefault(key, f"{day}, a table for {people}")
         if self.loses_a_reply:
             self.loses_a_reply = False
@@ -40,6 +41,7 @@ async def book_table(day: str, people: int, key: str) -> str:
 
 
 async def main() -> None:
+    """Hear the user's words, book what the model asked for, and tell what became of it."""
     async with landed.open("sqlite:///book_a_table.db", tools=[book_table]) as rt:
         turn = await rt.receive("A table for four on Friday, please.", delivery="message-17")
         wanted = {"day": "Friday", "people": 4}

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from landed.core.lease import Lease
 from landed.core.value import Blocked, Confirmed, Failed, Unknown, Value
 from landed.stores.sqlite import SqliteStore
 from landed.testing.designs import RIGHT
+from landed.testing.faults import parse_point
 from landed.testing.scenario import Agent, Ran, Scenario, Stage, run
 from landed.testing.scenarios import BOOK, BY_NAME, FRIDAY, RESERVE, SCENARIOS
 from landed.testing.worlds.faults import Fault
@@ -65,8 +67,9 @@ def test_it_ends_as_described_and_says_so_last(scenario: Scenario) -> None:
     assert ran.as_described is True
     assert _texts(ran, "crash") == list(scenario.kill)
     assert printed.exit_code == 0
-    assert printed.output.splitlines()[-3:] == [
+    assert printed.output.splitlines()[-4:] == [
         f"-- restaurant holds: {', '.join(scenario.holds) or 'nothing'}",
+        f"-- texts holds: {', '.join(scenario.texts) or 'nothing'}",
         f"-- reconciled: {'yes' if scenario.reconciled else 'no'}",
         f"-- agent's last message: {ran.message}",
     ]
@@ -357,7 +360,8 @@ def test_field_a1_a_reply_that_never_comes_is_neither_a_failure_nor_an_invitatio
 
     ran = run(scenario)
 
-    (told,) = [item.text for item in ran.history if "I may have booked" in item.text]
+    (_, told) = [item.text for item in ran.history if item.role == "tool"]
+    assert told.startswith("I may have booked")
     assert "do not call it again" in told
     for words in (told, ran.message):
         assert "fail" not in words.lower()
@@ -398,6 +402,12 @@ def test_field_a7_no_answer_yet_is_said_once_and_the_late_one_settles_it() -> No
 
 
 # A crash at every point.
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=_named)
+def test_every_point_that_is_passed_can_be_written_down_and_read_back(scenario: Scenario) -> None:
+    for point in chain.from_iterable(run(scenario).points):
+        assert parse_point(str(point)) == point
 
 
 @pytest.mark.req("S0-53", "S0-56", "S4-03", "S4-40", "S0-43")

@@ -41,8 +41,9 @@ def test_a_run_prints_its_numbered_timeline_and_what_there_is_at_the_end() -> No
 
     numbers = [int(line.split()[0]) for line in lines if not line.startswith("--")]
     assert numbers == list(range(1, len(numbers) + 1))
-    assert lines[-3:] == [
+    assert lines[-4:] == [
         "-- restaurant holds: R1 Fri 19:00 x4",
+        "-- texts holds: nothing",
         "-- reconciled: yes",
         "-- agent's last message: Booked R1 (Fri 19:00 for 4).",
     ]
@@ -59,7 +60,10 @@ def test_history_adds_what_a_model_would_be_shown() -> None:
     added = [line for line in said.splitlines() if line not in plain.splitlines()]
     assert added[0].startswith("-- history")
     assert added[1].split(maxsplit=1) == ["user", scenarios.BOOK]
-    assert added[-1].split(maxsplit=1) == ["tool", "Booked R1 (Fri 19:00 for 4)."]
+    assert [line.split(maxsplit=1) for line in added[-2:]] == [
+        ["tool", "Booked R1 (Fri 19:00 for 4)."],
+        ["assistant", "Booked R1 (Fri 19:00 for 4)."],
+    ]
 
 
 @pytest.mark.parametrize("name", BY_NAME)
@@ -74,8 +78,10 @@ def test_json_is_one_object_of_the_agreed_shape(name: str) -> None:
     assert [line["n"] for line in ran["timeline"]] == list(range(1, len(ran["timeline"]) + 1))
     for line in ran["timeline"]:
         assert set(line) - {"operation"} == {"n", "at_s", "type", "text"}
-    assert [one["text"] for one in ran["world"]["restaurant"]] == list(BY_NAME[name].holds)
-    assert all(one["text"].startswith(one["id"]) for one in ran["world"]["restaurant"])
+    held = {service: [one["text"] for one in has] for service, has in ran["world"].items()}
+    assert held["restaurant"] == list(BY_NAME[name].holds)
+    assert held["texts"] == list(BY_NAME[name].texts)
+    assert all(one["text"].startswith(one["id"]) for has in ran["world"].values() for one in has)
     for item in ran["history"]:
         assert set(item) == {"role", "text", "happened_at", "recorded_at"}
 

@@ -12,7 +12,7 @@ from landed.core.next import what_next
 from landed.core.operation import Operation, State, from_record
 from landed.core.outcome import LookOutcome, SendOutcome
 from landed.core.rules import RULES, Rules
-from landed.core.scope import Arrival, Next, Put, Scope, Send, StopWaiting
+from landed.core.scope import Arrival, AskPrice, Next, Put, Scope, Send, StopWaiting, Watch
 
 SENT_AT = 1_000.0
 SEND_BY = SENT_AT + 900.0
@@ -128,7 +128,7 @@ def events(decided: Next) -> list[str]:
 
 
 def commands(decided: Next) -> list[str]:
-    """What leaves after the commit: `send op-a1 2`, `lookup op-a1`, `stop op-a1`."""
+    """What leaves after the commit: `send op-a1 2`, `lookup op-a1`, `watch plan-T1 0`."""
     said = []
     for each in decided.commands:
         match each:
@@ -138,6 +138,10 @@ def commands(decided: Next) -> list[str]:
                 said.append(f"{question} {op.id}")
             case StopWaiting(operation=op):
                 said.append(f"stop {op.id}")
+            case Watch(plan=plan, index=index):
+                said.append(f"watch {plan.id} {index}")
+            case AskPrice(release=release):
+                said.append(f"price {release}")
     return said
 
 

@@ -27,7 +27,7 @@ def _made(id: str, arguments: dict = FRIDAY) -> Operation:
     identity = identity_of(FULL, tool="reserve_table", arguments=arguments)
     return operation(
         id=id,
-        version=0,
+        version=1,
         arguments=arguments,
         key=key_for(FULL, operation=id, session="s1"),
         identity=identity,

@@ -159,7 +159,7 @@ def _arrivals(state: Walk, act: Act) -> Iterator[Arrival]:
     match kind:
         case "propose" if id not in state.operations:
             names = NAMES[choice % len(NAMES)]
-            made = operation(id=id, key=id, names=names, version=0, epoch=0, send_by=SENT_AT + 60)
+            made = operation(id=id, key=id, names=names, version=1, epoch=0, send_by=SENT_AT + 60)
             yield Proposed(operation=made, ask_name=f"ask/{id}")
         case "reply" if state.sends:
             yield _reply(state, which, choice)

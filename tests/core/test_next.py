@@ -51,7 +51,7 @@ from tests.core.build import (
     stored,
 )
 
-NEW = operation(version=0, epoch=0, worker="")
+NEW = operation(version=1, epoch=0, worker="")
 SENT = operation(State.SENT)
 UNKNOWN = operation(State.UNKNOWN)
 IN_FLIGHT = frozenset({Sending(operation="op-a1", attempt=1)})

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from landed.runtime.parts import assemble, register
 from landed.core.changes import Kind
 from landed.core.errors import NotSentError, RefusedError
 from landed.core.lease import Lease
@@ -15,6 +14,7 @@ from landed.core.outcome import Absent, Acknowledged, Found, LookOutcome
 from landed.core.store import Store
 from landed.core.tool import Call, Tool
 from landed.runtime.opened import Settings
+from landed.runtime.parts import assemble, register
 from landed.runtime.runtime import Runtime
 from landed.stores.sqlite import open_sqlite
 from landed.testing.faults import FaultyStore, Point, Points
@@ -71,6 +71,8 @@ class FarSide:
         self.shown_s = 0.0
         self.at_once = self.most_at_once = 0
         self.witness: Callable[[Call], Awaitable[None]] | None = None
+        self.sent_on_a_maybe: list[str] = []
+        self._maybe: set[str] = set()
         self._landed_at: dict[str, float] = {}
 
     @property
@@ -84,8 +86,11 @@ class FarSide:
         if self.witness is not None:
             await self.witness(call)
         wire = self.wire.popleft() if self.wire else FINE
+        if call.operation in self._maybe:
+            self.sent_on_a_maybe.append(call.operation)
         if wire.unsent:
             raise NotSentError(wire.unsent)
+        self._maybe.add(call.operation)
         if wire.arrives_s is None:
             await never()
         self.at_once += 1
@@ -141,6 +146,7 @@ class FarSide:
             self.silent_questions -= 1
             raise ConnectionResetError("reset by peer")
         name = call.key or call.operation
+        self._maybe.discard(call.operation)
         shown = self._world.clock.now() >= self._landed_at.get(name, 0.0) + self.shown_s
         return Found(result=self.results[name]) if name in self.results and shown else Absent()
 
@@ -187,7 +193,8 @@ def unkeyed(far: FarSide, **promises: Any) -> FunctionTool[Any, Any]:
 class Rig:
     """A world, its store, its far side, and how to run agents in it one after the other.
 
-    Every send is witnessed: unless its operation is durably sent by then, `check` fails.
+    Every send is witnessed: unless its operation is durably sent by then, `check` fails; also when
+    one is sent again before the service was asked about the send before it, and answered.
     """
 
     world: World
@@ -221,8 +228,9 @@ class Rig:
         self.base.worker_died(process.name)
 
     def check(self) -> None:
-        """Nothing was sent before its record said so."""
+        """Nothing was sent before its record said so, nor again after a maybe."""
         assert self.unwitnessed == []
+        assert self.far.sent_on_a_maybe == []
 
     def operations(self, session: str = "main") -> list[Operation]:
         """Return the operations of a session, as the store has them now."""

@@ -162,6 +162,10 @@ async def pay(cents: int) -> str:
     await asyncio.get_running_loop().create_future()
     return "paid"
 
+async def interrupt():
+    await out.wait()
+    os.kill(os.getpid(), signal.SIGINT)
+
 async def entered():
     rt = assemble(await open_store(sys.argv[1]), tools=register([pay]))
     return await rt.__aenter__()
@@ -215,7 +219,7 @@ ENDS = {
     ),
     "interrupted in the call": (
         """async with landed.open(sys.argv[1], tools=[pay]) as rt:
-        asyncio.get_running_loop().call_later(0.05, os.kill, os.getpid(), signal.SIGINT)
+        interrupting = asyncio.ensure_future(interrupt())
         await rt.perform(pay, {"cents": 1})""",
         "ended by KeyboardInterrupt",
         {"unknown"},
@@ -223,8 +227,7 @@ ENDS = {
     "interrupted beside the call": (
         """rt = await entered()
     call = asyncio.ensure_future(rt.perform(pay, {"cents": 1}))
-    await out.wait()
-    asyncio.get_running_loop().call_later(0.05, os.kill, os.getpid(), signal.SIGINT)
+    await interrupt()
     await asyncio.get_running_loop().create_future()""",
         "ended by KeyboardInterrupt",
         {"unknown"},

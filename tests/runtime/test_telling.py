@@ -142,7 +142,7 @@ async def texts(rt: Runtime, view: View = View.CACHE) -> list[str]:
     return [item.text for item in await rt.history(view=view)]
 
 
-@pytest.mark.req("S0-42", "K3")
+@pytest.mark.req("K3")
 def test_what_was_told_stays_and_the_truth_is_appended(rig: Rig) -> None:
     rig.far.wire.append(Wire(replies_s=4.0))
 
@@ -210,7 +210,7 @@ def undecided(rig: Rig):
     return booking(rig.far, escalate_after_s=60.0), script
 
 
-@pytest.mark.req("S0-42", "K3")
+@pytest.mark.req("K3")
 @pytest.mark.parametrize("case", [blocked, accepted, undecided])
 def test_every_answer_that_was_not_final_stays_as_it_was_told(rig: Rig, case) -> None:
     mine, script = case(rig)
@@ -228,7 +228,7 @@ def test_every_answer_that_was_not_final_stays_as_it_was_told(rig: Rig, case) ->
     assert rig.run(later, mine)[0] == value.text
 
 
-@pytest.mark.req("S4-23", "S4-10")
+@pytest.mark.req("S4-23")
 def test_a_history_says_that_it_does_not_know(rig: Rig) -> None:
     rig.far.wire.append(RESET)
 
@@ -283,7 +283,7 @@ def test_a_history_of_many_pages_is_whole(rig: Rig) -> None:
 # Report.
 
 
-@pytest.mark.req("S4-23", "S0-42")
+@pytest.mark.req("S4-23")
 def test_a_report_tells_every_effect_of_a_turn_and_nothing_else(rig: Rig) -> None:
     rig.far.wire.extend([Wire(), REFUSED, RESET])
 
@@ -363,7 +363,7 @@ def test_words_that_cannot_be_filled_in_lose_no_record(rig: Rig) -> None:
 # What was received.
 
 
-@pytest.mark.req("S0-71", "S4-05")
+@pytest.mark.req("S0-71")
 @pytest.mark.field("B9")
 def test_an_input_is_durable_before_it_is_acknowledged(rig: Rig) -> None:
     async def script(rt: Runtime):

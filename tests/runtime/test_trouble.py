@@ -9,7 +9,15 @@ from landed.core.changes import Changes, Move, Record
 from landed.core.errors import LandedError, StaleWriteError, StoreError
 from landed.core.event import Event
 from landed.core.key import Ask
-from landed.core.operation import Happened, State, from_record, moved, to_record
+from landed.core.operation import (
+    Evidence,
+    Happened,
+    Source,
+    State,
+    from_record,
+    moved,
+    to_record,
+)
 from landed.core.scope import Told
 from landed.core.store import Store
 from landed.core.value import Confirmed, Unknown, Withdrawn
@@ -226,12 +234,13 @@ async def move_by_another(store: Store, id: str, event: Happened, **changed: Any
     """Move a record as another handle of the same worker would."""
     (record,) = await store.load(id)
     operation = from_record(record)
-    after = moved(operation, event, at=operation.made_at, **changed)
-    happened = Event(name=event, record=id, at=operation.made_at)
+    at = operation.made_at
+    evidence = Evidence(source=Source.RUNTIME, at=at, says="by another")
+    after = moved(operation, event, at=at, evidence=evidence, **changed)
+    happened = Event(name=event, record=id, at=at)
     await store.commit(Changes(moves=(Move(after=to_record(after), event=happened),)))
 
 
-@pytest.mark.req("S4-06")
 def test_a_record_that_another_handle_moved_is_read_again(rig: Rig) -> None:
     rig.far.wire.append(Wire(replies_s=3.0))
 
@@ -302,6 +311,14 @@ def test_conflicts_that_end_are_told_to_nobody(rig: Rig) -> None:
     rig.wrap = lambda store: TroubledStore(store, Conflicts("acknowledged", times=CONFLICTS_MAX))
     assert isinstance(rig.run(book_friday, booking(rig.far)), Confirmed)
     assert rig.far.sends == ["op-a1"]
+
+
+def test_conflicts_far_apart_are_not_counted_together(rig: Rig) -> None:
+    few = CONFLICTS_MAX * 2 // 3
+    first, second = Conflicts("made", times=few), Conflicts("acknowledged", times=few)
+    rig.wrap = lambda store: TroubledStore(TroubledStore(store, first), second)
+    assert isinstance(rig.run(book_friday, booking(rig.far)), Confirmed)
+    assert (first.seen, second.seen) == (few, few)
 
 
 def test_what_arrives_while_records_are_being_loaded_is_loaded_for_too(rig: Rig) -> None:

@@ -12,6 +12,7 @@ from landed.core.errors import LandedError
 COMMANDS = {
     "demo": "landed.cli.demo",
     "doctor": "landed.cli.doctor",
+    "timeline": "landed.cli.timeline",
 }
 
 

@@ -89,7 +89,8 @@ class Draft:
             for name in after.names:
                 self.names.pop(name, None)
         self.operations[after.id] = after
-        self.write(to_record(after), event, at)
+        made, last = self.scope.positions.get(after.id, _NEW)
+        self.write(to_record(after, made=made, last=last), event, at)
         return after
 
     def move(
@@ -109,7 +110,10 @@ class Draft:
 
     def make(self, operation: Operation) -> Operation:
         """Record an operation that is not stored yet."""
-        return self.keep(Happened.MADE, replace(operation, version=1))
+        key = self.rules.key_for(operation, self.contract_of(operation))
+        return self.keep(
+            Happened.MADE, operation if key == operation.key else replace(operation, key=key)
+        )
 
     # Plans, releases, questions.
 
@@ -126,7 +130,7 @@ class Draft:
         """Move a plan."""
         after = plan_moved(plan, event, **changed)
         self.plans[after.id] = after
-        self.write(plan_record(after), event)
+        self.write(self._at(plan_record(after)), event)
         return after
 
     def make_release(self, release: Release) -> Release:
@@ -140,7 +144,7 @@ class Draft:
         """Move a release."""
         after = release_moved(release, event, **changed)
         self.releases[after.id] = after
-        self.write(release_record(after), event)
+        self.write(self._at(release_record(after)), event)
         return after
 
     def ask(
@@ -188,5 +192,13 @@ class Draft:
         """Move a question."""
         after = question_moved(question, event, **changed)
         self.questions[after.id] = after
-        self.write(question_record(after), event)
+        self.write(self._at(question_record(after)), event)
         return after
+
+    def _at(self, after: Record) -> Record:
+        """Return a record with the journal positions that it is known to have."""
+        made, last = self.scope.positions.get(after.id, _NEW)
+        return replace(after, made=made, last=last)
+
+
+_NEW = (0, 0)

@@ -69,8 +69,9 @@ def bodies(made: bytes, last: bytes | None) -> tuple[Body, Body]:
 
 
 def as_of(record: Record, entry: Entry) -> Record:
-    """Return `record` as it was right after one of its later events, whose body is still there."""
-    changing: Body = json.loads(entry.body or b"{}")
+    """Return `record` as it was right after one of its events, whose body is still there."""
+    body: dict[str, Json] = json.loads(entry.body or b"{}")
+    changing: Body = body if entry.version > 1 else body.get("now", {})  # type: ignore[assignment]
     return replace(
         record, state=entry.state, version=entry.version, changing=changing, last=entry.seq
     )

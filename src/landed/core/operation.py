@@ -206,9 +206,12 @@ SAYS_MAX = 500
 EVIDENCE_MAX = 12  # kept in the record; the journal's earlier bodies hold the rest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Operation:
     """One logical call with an effect: frozen arguments, one key, one state.
+
+    It has no slots, unlike the other values here, so that `moved` can copy it in one step: that is
+    done for every event, and rebuilding forty fields one by one is what an event would cost most.
 
     The first block never changes once it is stored, the second only through `moved`. `plan` is the
     plan it is a step of, `undoes` the operation it takes back. Times are UTC, seconds since the
@@ -237,7 +240,7 @@ class Operation:
     undoes: str = ""
 
     state: State = State.RECORDED
-    version: int = 0
+    version: int = 1
     epoch: int = 0
     worker: str = ""
     tries: int = 0
@@ -304,12 +307,21 @@ def moved(
     if not changed.keys() <= _CHANGEABLE:
         frozen = ", ".join(sorted(changed.keys() - _CHANGEABLE))
         raise IllegalEventError(f"{operation.id}: {frozen} never changes once it is stored")
-    return replace(
-        operation,
-        state=after,
-        version=operation.version + 1,
-        **changed,  # type: ignore[arg-type]
-    )
+    changed["state"] = after
+    changed["version"] = operation.version + 1
+    return _copied(operation, changed)
+
+
+def under(operation: Operation, *, epoch: int) -> Operation:
+    """Return the operation as it is held under another claim."""
+    return _copied(operation, {"epoch": epoch})
+
+
+def _copied(operation: Operation, changed: Mapping[str, object]) -> Operation:
+    copy = object.__new__(Operation)
+    copy.__dict__.update(operation.__dict__)
+    copy.__dict__.update(changed)
+    return copy
 
 
 _ASK_FIELDS = ("principal", "input", "turn", "call_id", "send_by")
@@ -339,28 +351,19 @@ _PLAIN = {
 _CHANGEABLE = {*_PLAIN, "evidence"}
 
 
-def to_record(operation: Operation) -> Record:
-    """Return the operation as a store holds it; what has its default value is left out."""
-    ask = operation.ask
-    frozen: dict[str, Json] = {
-        "tool": operation.tool,
-        "arguments": operation.arguments,
-        "turn": operation.turn,
-        "key": operation.key,
-        "contract": operation.contract,
-        "identity": operation.identity,
-        "names": operation.names,
-        "made_at": operation.made_at,
-        "send_by": operation.send_by,
-        "plan": operation.plan,
-        "undoes": operation.undoes,
-        "ask": {name: getattr(ask, name) for name in _ASK_FIELDS},
+def to_record(operation: Operation, *, made: int = 0, last: int = 0) -> Record:
+    """Return the operation as a store holds it; what has its default value is left out.
+
+    `made` and `last` are the journal positions it is known to have, 0 for one that is new.
+    """
+    fields = operation.__dict__
+    frozen = fields.get(_FROZEN)
+    if frozen is None:
+        # It never changes, so it is kept beside the fields, and copied along with them.
+        frozen = fields[_FROZEN] = _frozen(operation)
+    changing: dict[str, Json] = {
+        name: fields[name] for name, default in _PLAIN.items() if fields[name] != default
     }
-    changing: dict[str, Json] = {}
-    for name, default in _PLAIN.items():
-        value: Json = getattr(operation, name)
-        if value != default:
-            changing[name] = value
     if operation.evidence:
         changing["evidence"] = [
             {"source": e.source, "at": e.at, "says": e.says, "position": e.position, "by": e.by}
@@ -378,7 +381,30 @@ def to_record(operation: Operation) -> Record:
         open=operation.open,
         frozen=frozen,
         changing=changing,
+        made=made,
+        last=last,
     )
+
+
+_FROZEN = "_frozen"
+
+
+def _frozen(operation: Operation) -> dict[str, Json]:
+    ask = operation.ask
+    return {
+        "tool": operation.tool,
+        "arguments": operation.arguments,
+        "turn": operation.turn,
+        "key": operation.key,
+        "contract": operation.contract,
+        "identity": operation.identity,
+        "names": operation.names,
+        "made_at": operation.made_at,
+        "send_by": operation.send_by,
+        "plan": operation.plan,
+        "undoes": operation.undoes,
+        "ask": {name: getattr(ask, name) for name in _ASK_FIELDS},
+    }
 
 
 def from_record(record: Record) -> Operation:

@@ -128,15 +128,21 @@ class _Turn:
         )
 
     def _not_done(self, plan: Plan) -> Iterator[str]:
-        if plan.state is not PlanState.PARTIAL:
-            return
+        said = _UNDONE.get(plan.state)
         left = [
             step
             for step, place in zip(plan.steps, plan.places, strict=True)
             if place.at is At.WAITING and not step.reads
         ]
-        if left:
-            yield of_turn("not_done", language=self.language, calls="; ".join(map(_call, left)))
+        if said and left:
+            yield of_turn(said, language=self.language, calls="; ".join(map(_call, left)))
+
+
+# What is said of the steps that a plan has not come to.
+_UNDONE: Mapping[PlanState, str] = {
+    PlanState.PARTIAL: "not_done",
+    PlanState.IN_DOUBT: "not_yet",
+}
 
 
 def _call(step: Step) -> str:

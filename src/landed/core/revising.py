@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
+from landed.core.changes import Hold
 from landed.core.draft import Draft
 from landed.core.operation import MOVES, Happened, Operation, Source, State
-from landed.core.plan import PLAN_MOVES, PlanEvent
+from landed.core.plan import PLAN_MOVES, Plan, PlanEvent, Step
 from landed.core.question import About, Question, QuestionEvent, QuestionState
-from landed.core.revision import Revision
+from landed.core.revision import NOTHING_OWED, Revision, revised_name
 from landed.core.scope import Answered, AskPerson, LetGo, Revised, Watching
 from landed.core.session import Observation, observing, opening
 from landed.core.undo import (
@@ -33,9 +34,12 @@ def revise(draft: Draft, arrival: Revised) -> None:
         contract_of=draft.contract,
         drop=arrival.drop,
         seen={(tool, identity): id for tool, identity, id in arrival.seen},
+        replaced={made: old for made, step in _steps(old_plan) if (old := step.replaces)},
     )
     plan = replace(arrival.plan, steps=revision.steps, places=revision.places)
     made = draft.make_plan(plan, ask_name=arrival.ask_name)
+    name = revised_name(tenant=made.tenant, turn=made.revises)
+    draft.takes.append(Hold(name=name, record=made.id))
     _owe(draft, revision, plan=made.id, turn=made.turn, origin=made.origin)
     _keep(draft, revision)
     _drop_reads(draft, arrival.old_plan)
@@ -64,14 +68,34 @@ def _drop_reads(draft: Draft, plan_id: str) -> None:
         draft.moves += observing(dropped).moves
 
 
+def _steps(plan: Plan | None) -> list[tuple[str, Step]]:
+    """Return the steps of a plan that have an operation, with its id."""
+    if plan is None:
+        return []
+    pairs = zip(plan.steps, plan.places, strict=True)
+    return [(place.record, step) for step, place in pairs if place.record and not step.reads]
+
+
 def _done_so_far(draft: Draft, arrival: Revised) -> list[Operation]:
-    """Return what was done for the revised turn and is not undone, as it is now."""
+    """Return what was done for the revised turn and is not undone, as it is now.
+
+    What was put right by another call is history: that one stands for it. And a call that puts
+    right is known by what was wanted, not by the words that it was given for that.
+    """
     named = dict.fromkeys(arrival.operations)
+    steps = dict(_steps(draft.plans.get(arrival.old_plan)))
     if arrival.old_plan:
         mine = (o.id for o in draft.operations.values() if o.plan == arrival.old_plan)
         named.update(dict.fromkeys(mine))
-    operations = [draft.operations[id] for id in named]
-    return [o for o in operations if not o.undoes and not _is_undone(draft, o)]
+    put_right = {
+        step.corrects for id, step in steps.items() if draft.operations[id].state not in NOTHING_OWED
+    }
+    operations = [draft.operations[id] for id in named if id not in put_right]
+    return [
+        replace(o, identity=steps[o.id].identity) if o.id in steps else o
+        for o in operations
+        if not o.undoes and not _is_undone(draft, o)
+    ]
 
 
 def _is_undone(draft: Draft, operation: Operation) -> bool:
@@ -202,7 +226,7 @@ def answered(draft: Draft, arrival: Answered) -> None:
         input=arrival.heard.id if arrival.heard is not None else "",
     )
     if after.about is About.CLAIM:
-        _rule(draft, after, yes=arrival.yes is True)
+        _rule(draft, after, yes=arrival.yes is True, turn=turn)
     elif after.about is not About.UNSURE:
         _obey(draft, after, yes=arrival.yes, turn=turn)
 
@@ -232,8 +256,8 @@ def _obey(draft: Draft, question: Question, *, yes: bool | None, turn: str) -> N
             draft.move_release(owed, ReleaseEvent.LAPSED, price_cents=None, **after)
 
 
-def _rule(draft: Draft, question: Question, *, yes: bool) -> None:
-    """A person said that it happened: that settles it, with their name."""
+def _rule(draft: Draft, question: Question, *, yes: bool, turn: str) -> None:
+    """A person said that it happened: that settles it, with their name, and what is owed then."""
     operation = draft.operations[question.subject]
     if not yes or operation.final:
         return
@@ -248,3 +272,6 @@ def _rule(draft: Draft, question: Question, *, yes: bool) -> None:
             by=question.answered_by,
             result={draft.contract_of(operation).makes: question.claim},
         )
+        owed = draft.releases.get(release_id(operation.id))
+        if turn and owed is not None and ReleaseEvent.HANDED_ON in RELEASE_MOVES[owed.state]:
+            draft.move_release(owed, ReleaseEvent.HANDED_ON, turn=turn, **_mine(draft))

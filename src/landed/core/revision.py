@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from landed.core.contract import Contract, Effect, filled
+from landed.core.errors import ProposalError
+from landed.core.key import name_of
 from landed.core.operation import Operation, State
 from landed.core.plan import At, Place, Step
 
@@ -45,6 +47,16 @@ class Revision:
 Contracts = Callable[[str], Contract]
 
 
+def already_revised(turn: str, by: str) -> ProposalError:
+    """Return what is wrong with a second revision of a turn."""
+    return ProposalError(f"{turn} was revised already, by {by}: revise that turn")
+
+
+def revised_name(*, tenant: str, turn: str) -> str:
+    """Return the name that a turn's one revision takes for ever: the next one revises that."""
+    return name_of("revised", tenant, turn)
+
+
 def pair(
     old: Sequence[Operation],
     wanted: Sequence[Step],
@@ -52,21 +64,27 @@ def pair(
     contract_of: Contracts,
     drop: frozenset[str] = frozenset(),
     seen: Mapping[tuple[str, str], str] | None = None,
+    replaced: Mapping[str, str] | None = None,
 ) -> Revision:
     """Compare what was done with what is wanted now.
 
     `old` are the operations of the revised turn that are not undone, `wanted` the steps of the new
     plan, `drop` the operations that the user gave up in so many words, `seen` the reads that were
-    made already, by tool and identity.
+    made already, by tool and identity, `replaced` which operation each of `old` had replaced: where
+    that one is wanted after all, what had replaced it is released.
     """
     owing = [operation for operation in old if operation.state not in NOTHING_OWED]
     steps, kept = _keep(owing, wanted)
     rest = [operation for operation in owing if operation.id not in kept]
-    replaced = _replace(rest, steps, drop=drop)
+    changed = _replace(rest, steps, drop=drop)
     steps = [
-        _with_old(step, replaced.get(n), contract_of=contract_of) for n, step in enumerate(steps)
+        _with_old(step, changed.get(n), contract_of=contract_of) for n, step in enumerate(steps)
     ]
-    step_of = {operation.id: n for n, operation in replaced.items()}
+    step_of = {operation.id: n for n, operation in changed.items()}
+    for operation in rest:
+        before = (replaced or {}).get(operation.id, "")
+        if before in kept and operation.id not in step_of:
+            step_of[operation.id] = kept[before]
     given_up = [o for o in rest if o.id in step_of or o.id in drop]
     return Revision(
         steps=tuple(steps),

@@ -28,7 +28,7 @@ def no_new_id(kind: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposed:
-    """A call somebody wants: an operation that is not stored yet (version 0).
+    """A call somebody wants: an operation that is not stored yet.
 
     `ask_name` is the name its ask takes for ever, "" where it has no call id.
     """
@@ -208,7 +208,8 @@ class Scope:
 
     `operations`, `plans`, `releases` and `questions` are those this worker holds open, by id, and
     the closed ones that they speak of; `contracts` those they were made under, by digest; `tools`
-    the digest of each registered tool's contract, by name; `new_id` where ids come from;
+    the digest of each registered tool's contract, by name; `positions` where the journal has the
+    first and the latest event of each record; `new_id` where ids come from;
     `last_question` the last one put in this conversation; `worker` who holds all this; `language`
     what the person is spoken to in; `holders` which operation of elsewhere holds a name that is
     wanted here; `running` what this process is waiting for; `slots` how many more sends a tool may
@@ -224,6 +225,7 @@ class Scope:
     last_question: str = ""
     tools: Mapping[str, str] = field(default_factory=dict[str, str])
     new_id: Callable[[str], str] = no_new_id
+    positions: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     worker: str = ""
     language: str = "en"
     holders: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -120,6 +120,7 @@ TURN: Mapping[str, Mapping[str, str]] = {
         "stays_beside": "{held} stays, beside {beside}",
         "owed": "if it turns out that it happened, tell me and I will take it back",
         "not_done": "not done: {calls}",
+        "not_yet": "not done before that is known: {calls}",
     },
     "es": {
         "kept": "{held} queda como está",
@@ -127,6 +128,7 @@ TURN: Mapping[str, Mapping[str, str]] = {
         "stays_beside": "{held} se queda, junto a {beside}",
         "owed": "si resulta que se hizo, dímelo y lo deshago",
         "not_done": "sin hacer: {calls}",
+        "not_yet": "sin hacer hasta que se sepa: {calls}",
     },
 }
 
@@ -174,9 +176,10 @@ def observed(
 
 def to_model(operation: Operation, contract: Contract) -> str:
     """Return the sentence a model is shown for an operation as it stands."""
-    said = fact(operation, contract)
-    follows = TO_MODEL[sayable(operation)].format_map(_fields_of(operation))
-    return f"{sentence(said)} {follows}".rstrip()
+    state, fields = sayable(operation), _fields_of(operation)
+    said = sentence(_filled(contract, state, fields=fields, language="en"))
+    follows = TO_MODEL[state]
+    return f"{said} {follows.format_map(fields)}" if follows else said
 
 
 def to_person(operation: Operation, contract: Contract, *, language: str = "en") -> str:

@@ -286,9 +286,20 @@ class Desk:
         return True
 
     def _is_at_rest(self, plan: Plan) -> bool:
-        """Whether a plan is over, and so is all that was owed for it but for a person's word."""
+        """Whether nothing of a plan, or owed for it, goes on without a person's word."""
+        at = plan.current
+        if plan.open and (at is None or not self._waits_for_a_person(plan.places[at].record)):
+            return False
         owed = (release for release in self.memory.releases.values() if release.plan == plan.id)
-        return not plan.open and not any(release.open for release in owed)
+        return all(
+            self._waits_for_a_person(release.undo or release.operation)
+            for release in owed
+            if release.open
+        )
+
+    def _waits_for_a_person(self, operation: str) -> bool:
+        held = self.memory.operations.get(operation)
+        return held is not None and held.state is State.UNDECIDED
 
 
 def check_same(held: Operation | Plan, wanted: Operation | Plan) -> None:

@@ -36,7 +36,7 @@ class Driver:
     reader: Reader = field(init=False)
     digests: dict[str, str] = field(default_factory=dict[str, str])
     loops: dict[Place, SessionLoop] = field(default_factory=dict[Place, SessionLoop])
-    tasks: dict[int, "asyncio.Task[None]"] = field(default_factory=dict[int, "asyncio.Task[None]"])
+    runs: dict[int, "asyncio.Task[None]"] = field(default_factory=dict[int, "asyncio.Task[None]"])
     setting: Setting = field(init=False)
     over: bool = False
 
@@ -121,7 +121,7 @@ class Driver:
             loop.shut_down()
         await self._quiet(bound_s)
         self.over = True
-        tasks = list(self.tasks.values())
+        tasks = list(self.runs.values())
         for task in tasks:
             task.cancel()
         if tasks:
@@ -143,13 +143,13 @@ class Driver:
 
     def _awaken(self, desk: Desk) -> bool:
         """Have the loop run; return whether it does, for after the end none does."""
-        if not self.over and id(desk) not in self.tasks and isinstance(desk, SessionLoop):
-            self.tasks[id(desk)] = task = asyncio.ensure_future(desk.run())
+        if not self.over and id(desk) not in self.runs and isinstance(desk, SessionLoop):
+            self.runs[id(desk)] = task = asyncio.ensure_future(desk.run())
             task.add_done_callback(lambda ended: self._ended(desk, ended))
-        return id(desk) in self.tasks
+        return id(desk) in self.runs
 
     def _ended(self, loop: SessionLoop, ended: "asyncio.Task[None]") -> None:
-        del self.tasks[id(loop)]
+        del self.runs[id(loop)]
         if ended.cancelled():
             self.over = True  # Nobody but `drain` and the end of the event loop does that.
             loop.give_up(None)

@@ -17,6 +17,7 @@ from landed.core.doubt import pause_s
 from landed.core.errors import LeaseLostError, ProposalError, StaleWriteError, StoreError
 from landed.core.operation import Operation, from_record
 from landed.core.plan import Plan, plan_from
+from landed.core.revision import already_revised, revised_name
 from landed.core.scope import (
     Answered,
     Arrival,
@@ -43,6 +44,7 @@ from landed.runtime.waiting import refuse
 log = logging.getLogger("landed")
 
 CONFLICTS_MAX = 100  # laps in a row that other writers may spoil before the caller is told
+LINGER_S = 1.0  # how long a loop stays in memory after nothing is open in it any more
 LAST_LAP_S = 5.0  # how long the end of a process is held up by what is still to be written
 FOREIGN_S = 1.0  # how often an operation that matters here, but is held elsewhere, is read again
 
@@ -58,7 +60,7 @@ class SessionLoop(Desk):
     async def run(self) -> None:
         """Go on lap by lap until nothing is open; a last lap writes down what a cancel leaves."""
         try:
-            while not self.idle:
+            while not self.idle or await self._lingers():
                 self.bell.clear()
                 self.rest.clear()
                 try:
@@ -86,14 +88,24 @@ class SessionLoop(Desk):
         self.troubles += 1
         self.wakes = {"": self.setting.clock.now() + pause_s(self.troubles)}
 
+    async def _lingers(self) -> bool:
+        """Stay for a moment when nothing is open, for a session that goes on with its next call."""
+        self.bell.clear()
+        self.rest.set()
+        await self._ring_in(LINGER_S)
+        return not self.idle
+
     async def _wait(self) -> None:
         if not self.inbox:
             self.rest.set()
         wake = min(self.wakes.values(), default=float("inf"))
         if wake == float("inf"):
             await self.bell.wait()
-            return
-        seconds = max(0.0, wake - self.setting.clock.now())
+        else:
+            await self._ring_in(max(0.0, wake - self.setting.clock.now()))
+
+    async def _ring_in(self, seconds: float) -> None:
+        """Wait for the bell, which rings by itself after `seconds`."""
         timer = asyncio.get_running_loop().call_later(seconds, self.bell.set)
         try:
             await self.bell.wait()
@@ -108,7 +120,7 @@ class SessionLoop(Desk):
             await self._load(foreign)
         while missing := self.memory.missing(self.inbox):
             await self._load(missing)
-        arrivals = tuple(self.inbox)
+        arrivals = self._arrivals()
         decided = self.setting.what_next(
             self._scope(arrivals), self.setting.rules, self.setting.clock.now()
         )
@@ -124,6 +136,11 @@ class SessionLoop(Desk):
             await self._read_again(error)
             return
         self._written(arrivals, decided, stored)
+
+    def _arrivals(self) -> tuple[Arrival, ...]:
+        """Return what this lap absorbs: all of the inbox, but one change of mind at a time."""
+        revised = [n for n, arrival in enumerate(self.inbox) if isinstance(arrival, Revised)]
+        return tuple(self.inbox[: revised[1]] if len(revised) > 1 else self.inbox)
 
     def _written(
         self, arrivals: tuple[Arrival, ...], decided: Next, stored: tuple[Record, ...]
@@ -156,6 +173,7 @@ class SessionLoop(Desk):
             last_question=memory.last_question,
             tools=setting.digests,
             new_id=setting.new_id,
+            positions=memory.positions,
             worker=setting.worker,
             language=setting.language,
             holders=self.holders,
@@ -239,6 +257,8 @@ class SessionLoop(Desk):
         match conflict:
             case StaleWriteError(name=name) if name.startswith("ask/"):
                 await self._join()
+            case StaleWriteError(name=name, holder=holder) if name.startswith("revised/"):
+                await self._revised_before(name, holder)
             case StaleWriteError(name=name) if name.startswith("delivery/"):
                 self._delivered_before(conflict)
             case StaleWriteError(name=name, holder=holder) if name.startswith("question/"):
@@ -267,6 +287,21 @@ class SessionLoop(Desk):
             if delivery_name(tenant=heard.tenant, delivery=heard.delivery) == conflict.name:
                 self.inbox.remove(arrival)
                 refuse(self.handed.pop(_key(arrival)), conflict)
+
+    async def _revised_before(self, name: str, holder: str) -> None:
+        """The turn was revised before: by this very ask, which joins, or by another."""
+        await self._join()
+        for arrival in list(self.inbox):
+            if not isinstance(arrival, Revised) or _revises(arrival) != name:
+                continue
+            self.inbox.remove(arrival)
+            self.asks.pop(arrival.ask_name, None)
+            (record,) = await self.setting.store.load(holder)
+            turn = plan_from(record).turn
+            error = already_revised(arrival.plan.revises, turn)
+            for waiter in self.plan_waiters:
+                if waiter.plan == arrival.plan.id:
+                    waiter.refuse(error)
 
     async def _join(self) -> None:
         """Have the calls whose ask was recorded before join what those made."""
@@ -312,6 +347,11 @@ class SessionLoop(Desk):
             waiter.plan, waiter.replayed = held.id, True
         if isinstance(held, Plan) and held.id not in self.memory.plans:
             self.memory.plans[held.id] = held
+
+
+def _revises(arrival: Revised) -> str:
+    """Return the name under which the turn it revises is revised once."""
+    return revised_name(tenant=arrival.plan.tenant, turn=arrival.plan.revises)
 
 
 def _key(arrival: Arrival) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from landed.core.changes import Kind, Record
-from landed.core.operation import Operation, from_record
+from landed.core.operation import Operation, from_record, under
 from landed.core.plan import Plan, plan_from
 from landed.core.question import Question, question_from
 from landed.core.scope import (
@@ -32,6 +32,7 @@ class Memory:
     releases: dict[str, Release] = field(default_factory=dict[str, Release])
     questions: dict[str, Question] = field(default_factory=dict[str, Question])
     last_question: str = ""
+    positions: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
 
     @property
     def open(self) -> bool:
@@ -56,14 +57,17 @@ class Memory:
         reader = _READERS.get(record.kind)
         if reader is not None:
             reader(self, record)
+            self.positions[record.id] = (record.made, record.last)
 
     def leave(self, id: str) -> None:
         """Forget a record."""
+        self.positions.pop(id, None)
         for each in self._tables():
             each.pop(id, None)
 
     def clear(self) -> None:
         """Forget everything."""
+        self.positions.clear()
         for each in self._tables():
             each.clear()
 
@@ -75,23 +79,33 @@ class Memory:
         self.questions.update(decided.questions)
         self.last_question = decided.last_question
         for record in stored:
+            self.positions[record.id] = (record.made, record.last)
             for each in self._tables():
                 held = each.get(record.id)
                 if held is not None and held.epoch != record.epoch:
-                    each[record.id] = replace(held, epoch=record.epoch)
+                    each[record.id] = _under(held, record.epoch)
 
     def prune(self, awaited: Container[str]) -> None:
         """Forget what is closed, nobody waits for, and nothing open speaks of."""
+        if not (self.plans or self.releases or self.questions):
+            self._prune_operations(awaited)
+            return
         mine = {one.id for one in self.mine()}
-        spoken_of = self.spoken_of() if self.plans or self.releases or self.questions else mine
+        spoken_of = self._closure(mine)
         for each in self._tables():
             for id in [id for id in each if id not in mine and id not in awaited]:
                 if id not in spoken_of:
                     del each[id]
+                    self.positions.pop(id, None)
 
     def foreign(self) -> set[str]:
         """Return the operations in memory that another worker still has in hand."""
         return {o.id for o in self.operations.values() if o.open and o.worker != self.worker}
+
+    def _prune_operations(self, awaited: Container[str]) -> None:
+        for id, one in list(self.operations.items()):
+            if id not in awaited and not (one.open and one.worker == self.worker):
+                self.leave(id)
 
     def spoken_of(self) -> set[str]:
         """Return the ids of all that what is open here speaks of."""
@@ -139,6 +153,12 @@ class Memory:
         return self.operations, self.plans, self.releases, self.questions
 
 
+def _under(held: Any, epoch: int) -> object:
+    if isinstance(held, Operation):
+        return under(held, epoch=epoch)
+    return replace(held, epoch=epoch)
+
+
 def references(held: Plan | Release | Question) -> set[str]:
     """Return the ids of the records that one speaks of; reads are not among them."""
     match held:
@@ -158,32 +178,31 @@ def references(held: Plan | Release | Question) -> set[str]:
 
 def needed_by(arrival: Arrival) -> set[str]:
     """Return the ids of the records that an arrival is about."""
-    match arrival:
-        case Proposed() | Planned():
-            return set()
-        case Revised(old_plan=plan, operations=operations, releases=releases):
-            return {plan, *operations, *releases}
-        case Observed(plan=plan):
-            return {plan}
-        case Priced(release=release):
-            return {release}
-        case Answered(question=question):
-            return {question}
-        case AskPerson(subject=subject):
-            return {subject}
-        case _:
-            return {arrival.operation}
+    return _NEEDS.get(type(arrival), _operation_of)(arrival)
+
+
+def _operation_of(arrival: Any) -> set[str]:
+    return {arrival.operation}
+
+
+_NEEDS: Mapping[type[Arrival], Callable[[Any], set[str]]] = {
+    Proposed: lambda arrival: set(),
+    Planned: lambda arrival: set(),
+    Revised: lambda arrival: {arrival.old_plan, *arrival.operations, *arrival.releases},
+    Observed: lambda arrival: {arrival.plan},
+    Priced: lambda arrival: {arrival.release},
+    Answered: lambda arrival: {arrival.question},
+    AskPerson: lambda arrival: {arrival.subject},
+}
 
 
 def made_by(arrival: Arrival) -> set[str]:
     """Return the ids of the records that an arrival makes."""
-    match arrival:
-        case Proposed(operation=operation):
-            return {operation.id}
-        case Planned(plan=plan) | Revised(plan=plan):
-            return {plan.id}
-        case _:
-            return set()
+    if isinstance(arrival, Proposed):
+        return {arrival.operation.id}
+    if isinstance(arrival, Planned | Revised):
+        return {arrival.plan.id}
+    return set()
 
 
 def _operation(memory: Memory, record: Record) -> None:

@@ -21,6 +21,8 @@ from landed.core.plan import (
     plan_from,
     step_of,
 )
+from landed.core.question import question_from
+from landed.core.revision import already_revised
 from landed.core.scope import Planned, Revised
 from landed.core.session import Input
 from landed.core.undo import ENDED, Release, release_from, release_id
@@ -69,6 +71,8 @@ class Planner:
         """Return the arrival for a change of mind about a turn; raises `ProposalError`."""
         done = await self._done(turn, tenant=heard.tenant, session=heard.session)
         ask = heard.ask(call_id)
+        if not await self.driver.store.holders(ask_name(ask)):
+            done.require_revisable()  # Else it was revised by this very ask, which joins that.
         intent = {**done.intent, **_intent(change)}
         calls = self.plan_for(intent) if wanted is None else wanted
         plan = self._plan(ask, self._steps(calls, ask), intent=intent, origin=heard.origin)
@@ -127,13 +131,16 @@ class Planner:
             worker=self.driver.worker,
         )
 
+    async def plan_of(self, turn: str, *, tenant: str, session: str) -> str:
+        """Return the plan of a turn, "" for none; raises `ProposalError` for an unknown turn."""
+        done = await self._done(turn, tenant=tenant, session=session)
+        return done.plan.id if done.plan else ""
+
     async def _done(self, turn: str, *, tenant: str, session: str) -> "Done":
         records = await self.driver.reader.records(tenant=tenant, session=session)
         if not any(r.id == turn and r.kind is Kind.TURN for r in records):
             raise ProposalError(f"there is no turn {turn!r} in this conversation to revise")
-        done = _done(turn, records)
-        done.require_revisable()
-        return done
+        return _done(turn, records)
 
 
 @dataclass(slots=True, eq=False)
@@ -142,6 +149,8 @@ class Done:
 
     turn: str
     plan: Plan | None = None
+    revised_by: str = ""
+    asked_about: bool = False
     operations: dict[str, Operation] = field(default_factory=dict[str, Operation])
     releases: dict[str, Release] = field(default_factory=dict[str, Release])
 
@@ -173,10 +182,8 @@ class Done:
 
     def require_revisable(self) -> None:
         """Raise `ProposalError` for a turn in which there is nothing left to change."""
-        if self.plan is not None and self.plan.state is PlanState.SUPERSEDED:
-            raise ProposalError(
-                f"{self.turn} was revised already, by {self.plan.why}: revise that turn"
-            )
+        if self.revised_by:
+            raise already_revised(self.turn, self.revised_by)
         if self.plan is None and not self.operations:
             raise ProposalError(f"nothing was done for {self.turn} that could be revised")
         owed = any(release.state not in ENDED for release in self.releases.values())
@@ -186,8 +193,9 @@ class Done:
             )
 
     def _goes_on(self) -> bool:
+        """Whether it is not over, or the person was asked what they meant by it."""
         if self.plan is not None:
-            return self.plan.state is not PlanState.DONE
+            return self.asked_about or self.plan.state is not PlanState.DONE
         return any(not operation.final for operation in self.operations.values())
 
     def _tools(self) -> set[str]:
@@ -201,6 +209,9 @@ def _done(turn: str, records: Sequence[Record]) -> Done:
     plans = [plan_from(r) for r in records if r.kind is Kind.PLAN]
     mine = [plan for plan in plans if plan.turn == turn]
     done = Done(turn=turn, plan=mine[-1] if mine else None)
+    done.revised_by = next((plan.turn for plan in plans if plan.revises == turn), "")
+    questions = [question_from(r) for r in records if r.kind is Kind.QUESTION]
+    done.asked_about = done.plan is not None and done.plan.id in {q.subject for q in questions}
     named = [o.id for o in operations.values() if turn_of(o) == turn and not o.undoes]
     if done.plan is not None:
         named += [step.keeps for step in done.plan.steps if step.keeps]

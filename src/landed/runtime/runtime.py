@@ -125,9 +125,13 @@ class Runtime(Performing):
         )
         return await self._carry_out(revised, patience_s)
 
-    async def ask(self, heard: Input, text: str, *, claim: str = "", operation: str = "") -> str:
+    async def ask(
+        self, heard: Input, text: str, *, turn: str = "", claim: str = "", operation: str = ""
+    ) -> str:
         """Put a question to the person, and return its id; nothing is interrupted by it.
 
+        With `turn` it asks what was meant for that turn, which can then be revised also when it
+        ends before the answer comes.
         With `operation` and `claim` it asks whether what somebody says is to be taken for true:
         that an operation in doubt made the thing of that id. Only the person's yes settles it.
         Raises `ProposalError` for an operation that is settled already.
@@ -137,6 +141,11 @@ class Runtime(Performing):
             held = await self.driver.reader.operation(operation)
             if held.final:
                 raise ProposalError(f"{operation} is {held.state} already; nothing is in doubt")
+        subject = operation
+        if turn:
+            subject = await self.planner.plan_of(
+                turn, tenant=heard.tenant, session=heard.session
+            )
         asked = AskPerson(
             turn=heard.turn,
             tenant=heard.tenant,
@@ -144,7 +153,7 @@ class Runtime(Performing):
             principal=heard.principal,
             text=text,
             about=About.CLAIM if operation else About.UNSURE,
-            subject=operation,
+            subject=subject,
             claim=claim,
         )
         loop = self.driver.loop_of(tenant=heard.tenant, session=heard.session)

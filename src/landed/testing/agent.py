@@ -1,7 +1,7 @@
 """The agent as an operating-system process: a scenario's script over HTTP and a SQLite file.
 
     python -m landed.testing.agent --store agent.db --restaurant http://127.0.0.1:8000 \
-        [--scenario reply-lost] [--session s1] [--kill POINT] [--follow]
+        [--texts URL] [--scenario reply-lost] [--session s1] [--kill POINT] [--follow]
 
 prints its report, one JSON object, and ends; with `--kill` it sends itself a real SIGKILL when it
 comes to that point, and prints nothing more. With `--follow` each line of its timeline is printed
@@ -15,19 +15,22 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from landed.core.canonical import Json
+from landed.core.tool import Tool
 from landed.runtime.parts import assemble, register
 from landed.stores.sqlite import open_sqlite
-from landed.testing.booking import booking_tools
+from landed.testing.booking import booking_tools, plan_for, text_tools
 from landed.testing.faults import FaultyStore, FaultyTool, Point, Points, parse_point
 from landed.testing.models import ScriptedModel
 from landed.testing.scenario import SESSION, Agent, Scenario, read_session
 from landed.testing.scenarios import BY_NAME
 from landed.testing.timeline import Line, Timeline
+
+NOWHERE = "http://127.0.0.1:9"  # Nobody listens there, so that no text ever leaves.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,7 @@ class Asked:
     scenario: Scenario
     store: str
     restaurant: str
+    texts: str = NOWHERE
     session: str = SESSION
     again: bool = False
     kill: Point | None = None
@@ -50,14 +54,14 @@ async def act(asked: Asked) -> dict[str, Json]:
     messages: list[str] = []
     store = FaultyStore(open_sqlite(asked.store), points=points, committed=timeline.committed)
     kept = asked.scenario
-    tools = booking_tools(asked.restaurant, kept.restaurant, transport=None, **kept.promises)
-    rt = assemble(store, tools=register(FaultyTool(tool, points) for tool in tools))
+    tools = [FaultyTool(tool, points) for tool in _tools(asked)]
+    rt = assemble(store, tools=register(tools), plan_for=plan_for)
     async with rt:
         if asked.again:
             timeline.add("restart", f"{rt.recovered} operation(s) in the log")
         agent = Agent(
             rt=rt,
-            model=ScriptedModel(script=kept.phrases),
+            model=ScriptedModel(script=kept.phrases, intents=kept.intents, changes=kept.changes),
             timeline=timeline,
             messages=messages,
             session=asked.session,
@@ -71,6 +75,12 @@ async def act(asked: Asked) -> dict[str, Json]:
         "message": messages[-1] if messages else "",
         "points": [str(point) for point in points.passed],
     }
+
+
+def _tools(asked: Asked) -> Iterator[Tool]:
+    kept = asked.scenario
+    yield from booking_tools(asked.restaurant, kept.restaurant, transport=None, **kept.promises)
+    yield from text_tools(asked.texts, transport=None, **kept.text_promises)
 
 
 def _die(_: str) -> None:
@@ -95,6 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m landed.testing.agent")
     parser.add_argument("--store", required=True, help="its SQLite file")
     parser.add_argument("--restaurant", required=True, help="the restaurant's URL")
+    parser.add_argument("--texts", default=NOWHERE, help="the URL of the text service")
     parser.add_argument("--scenario", default="reply-lost", choices=sorted(BY_NAME))
     parser.add_argument("--session", default=SESSION, help="the conversation it speaks in")
     parser.add_argument("--kill", default="", help="the point at which it kills itself")
@@ -114,6 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         scenario=BY_NAME[given.scenario],
         store=given.store,
         restaurant=given.restaurant,
+        texts=given.texts,
         session=given.session,
         again=Path(given.store).exists(),
         kill=kill,

@@ -68,6 +68,7 @@ CANCELLED = {
 TEXTED = {
     "en": {
         "confirmed": "texted {to} '{text}'",
+        "held": "the text to {to} ('{text}')",
         "corrected": "the earlier text had already gone out",
         "assumed": (
             "texted {to} '{text}', though I couldn't confirm it, so I've treated it as sent"
@@ -80,6 +81,7 @@ TEXTED = {
     },
     "es": {
         "confirmed": "enviado a {to} '{text}'",
+        "held": "el mensaje a {to} ('{text}')",
         "corrected": "el mensaje anterior ya había salido",
         "assumed": "enviado a {to} '{text}', aunque no pude confirmarlo: lo doy por enviado",
         "unknown": "puede que haya enviado a {to} '{text}': {why}",

@@ -16,11 +16,18 @@ from landed.core.contract import Contract
 from landed.core.journal import Entry
 from landed.core.operation import Happened
 from landed.core.outcome import LookOutcome, SendOutcome
+from landed.core.plan import PlanEvent
+from landed.core.question import QuestionEvent
 from landed.core.store import Fact, Store
 from landed.core.tool import Call, Tool
+from landed.core.undo import ReleaseEvent
 
 COMMANDS = ("send", "lookup", "close", "read-back")
-_EVENTS = {*map(str, Happened), "received", "opened", "answered", "unanswered", "dropped", "seen"}
+_EVENTS = {
+    *(str(event) for kind in (Happened, PlanEvent, QuestionEvent, ReleaseEvent) for event in kind),
+    # What is born closed: inputs, turns, observations, messages and contracts.
+    *("received", "opened", "answered", "unanswered", "dropped", "said", "seen"),
+}
 _FORM = re.compile(r"(before|after):([a-z_-]+)(?::([A-Za-z0-9_.-]+))?(?:#([1-9][0-9]*))?")
 
 

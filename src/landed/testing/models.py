@@ -18,7 +18,8 @@ class Change:
 
     `change` is merged into the turn's intent; `also` asks for something beside it; `unsure` is the
     question that the model has when it cannot tell; `drop` what the user gave up in so many words;
-    `claim` the id of something that, so the user says, an operation in doubt made after all.
+    `claim` the id of something that, so the user says, an operation in doubt made after all; the
+    person is asked whether that is to be taken for true, in the words of `unsure`.
     """
 
     change: Mapping[str, Json] = field(default_factory=dict[str, Json])
@@ -28,10 +29,10 @@ class Change:
     claim: str = ""
 
     def __str__(self) -> str:
-        if self.unsure:
-            return f"unsure: {self.unsure}"
         if self.claim:
             return f"claims {self.claim}"
+        if self.unsure:
+            return f"unsure: {self.unsure}"
         said = {**self.change, **{f"also {name}": value for name, value in self.also.items()}}
         dropped = [f"drop {name}" for name in self.drop]
         return ", ".join([f"{name}={value}" for name, value in said.items()] + dropped)

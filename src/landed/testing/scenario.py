@@ -13,7 +13,6 @@ the same script from its start, as any durable program would.
     )
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -22,18 +21,13 @@ from functools import partial
 import httpx2
 
 from landed.core.canonical import Json
-from landed.core.changes import Kind
-from landed.core.doubt import pause_s
 from landed.core.history import Item, View
-from landed.core.operation import Operation, State, from_record
-from landed.core.session import Input
+from landed.core.operation import Operation, State
 from landed.core.store import Store
 from landed.core.tool import Tool
-from landed.core.value import PlanValue, Unknown, Value
 from landed.runtime.parts import assemble, register
-from landed.runtime.reader import Reader
-from landed.runtime.runtime import Runtime
 from landed.stores.sqlite import SqliteStore, open_sqlite
+from landed.testing.acting import SESSION, Agent, read_session
 from landed.testing.booking import booking_tools, plan_for, text_tools
 from landed.testing.designs import RIGHT, Design
 from landed.testing.faults import FaultyStore, FaultyTool, Point, Points, parse_point
@@ -45,13 +39,11 @@ from landed.testing.worlds.faults import Fault
 from landed.testing.worlds.restaurant import Restaurant
 from landed.testing.worlds.transport import WorldTransport
 
-SESSION = "s1"
-TENANT = "default"
+__all__ = ["SESSION", "Agent", "Ran", "Scenario", "Stage", "pair_up", "read_session", "run"]
+
 PROCESSES_MAX = 4
-LOOKS_MAX = 100
 URL = "http://restaurant.test"
 TEXT_URL = "http://texts.test"
-TICK_S = 0.05
 STRICT = Restaurant(strict=True)
 
 
@@ -67,7 +59,7 @@ class Scenario:
 
     name: str
     line: str
-    script: "Callable[[Agent], Awaitable[None]]"
+    script: Callable[[Agent], Awaitable[None]]
     phrases: Mapping[str, tuple[Wanted, ...]] = field(default_factory=dict[str, tuple[Wanted, ...]])
     intents: Mapping[str, Mapping[str, Json]] = field(default_factory=dict[str, Mapping[str, Json]])
     changes: Mapping[str, Change] = field(default_factory=dict[str, Change])
@@ -95,6 +87,7 @@ class Ran:
     history: tuple[Item, ...]
     message: str
     points: tuple[tuple[Point, ...], ...]
+    story: tuple[Item, ...] = ()
     kill: tuple[str, ...] = ()
     unwitnessed: tuple[str, ...] = ()
 
@@ -103,13 +96,18 @@ class Ran:
         """Whether it ended as its description says; None for kills of which that says nothing."""
         if self.kill != self.scenario.kill:
             return None
+        wanted = {"restaurant": self.scenario.holds, "texts": self.scenario.texts}
         held = {name: tuple(str(one["text"]) for one in held) for name, held in self.world.items()}
         return (
-            held == {"restaurant": self.scenario.holds, "texts": self.scenario.texts}
+            held == {name: wanted[name] for name in held}
             and self.reconciled == self.scenario.reconciled
             and all(words in self.message for words in self.scenario.says)
             and not self.unwitnessed
         )
+
+    def history_as(self, view: View) -> tuple[Item, ...]:
+        """Return what a model is shown, in the order of that view."""
+        return self.story if view is View.STORY else self.history
 
     def plain(self) -> dict[str, Json]:
         """Return it as `landed demo --json` prints it."""
@@ -130,96 +128,6 @@ class Ran:
             "message": self.message,
             "as_described": self.as_described,
         }
-
-
-@dataclass(slots=True, eq=False)
-class Agent:
-    """What a script acts through: one process of the agent, with its runtime and its model."""
-
-    rt: Runtime
-    model: ScriptedModel
-    timeline: Timeline
-    messages: list[str]
-    session: str = SESSION
-
-    async def hear(self, text: str, *, delivery: str) -> tuple[Input, tuple[Wanted, ...]]:
-        """Receive the user's words and have the model read them."""
-        received = await self.rt.receive(
-            text, session=self.session, principal="ana", delivery=delivery
-        )
-        calls = self.model.read(text)
-        asked = ", ".join(map(str, calls))
-        self.timeline.add("model.read", f"{received.turn}: {asked}")
-        return received, calls
-
-    async def carry_out(self, text: str, *, delivery: str, origin: str = "user") -> PlanValue:
-        """Receive words that want something, and carry that out as one plan."""
-        heard = await self._listen(text, delivery=delivery, origin=origin)
-        intent = self.model.intent(text)
-        said = ", ".join(f"{name}={value}" for name, value in intent.items())
-        self.timeline.add("model.read", f"{heard.turn}: {said}")
-        return await self.rt.propose(ask=heard.ask("plan"), intent=intent, origin=origin)
-
-    async def change(self, turn: str, text: str, *, delivery: str) -> Input:
-        """Receive words that change what a turn wants, and carry the change out."""
-        heard = await self._listen(text, delivery=delivery)
-        change = self.model.change(text)
-        self.timeline.add("model.read", f"revises {turn}: {change}")
-        if change.unsure:
-            await self.rt.ask(heard, change.unsure)
-            return heard
-        await self.rt.revise(
-            turn,
-            heard,
-            change={**change.change, **({"also": dict(change.also)} if change.also else {})},
-            drop=change.drop,
-        )
-        return heard
-
-    async def _listen(self, text: str, *, delivery: str, origin: str = "user") -> Input:
-        return await self.rt.receive(
-            text,
-            session=self.session,
-            principal="ana",
-            delivery=delivery,
-            origin=origin,
-        )
-
-    async def say(self, text: str, *, delivery: str) -> Input:
-        """Receive words that answer a question, and wait until what they decide is at rest."""
-        heard = await self._listen(text, delivery=delivery)
-        await self.quiet()
-        return heard
-
-    async def quiet(self) -> None:
-        """Wait until nothing of the session is open any more."""
-        store, worker = self.rt.driver.store, self.rt.driver.worker
-        for looks in range(LOOKS_MAX):
-            await asyncio.sleep(pause_s(looks) or TICK_S)
-            if not await store.open_records(tenant=TENANT, session=self.session, worker=worker):
-                return
-
-    async def do(self, heard: Input, call: Wanted, *, call_id: str = "") -> Value:
-        """Perform one call that the model asked for."""
-        ask = heard.ask(call_id or call.call_id)
-        return await self.rt.perform(call.tool, call.arguments, ask=ask)
-
-    async def rest(self, heard: Input) -> None:
-        """Wait until nothing that was done for the turn is in doubt, or nobody can tell."""
-        for looks in range(LOOKS_MAX):
-            report = await self.rt.report(heard.turn)
-            values = [await self.rt.status(id) for id in report.operations]
-            unknown = [value for value in values if isinstance(value, Unknown)]
-            if not unknown:
-                return
-            await asyncio.sleep(pause_s(looks))
-            for value in unknown:
-                await self.rt.resolve(value.operation)
-
-    async def answer(self, heard: Input) -> None:
-        """Tell the user what became of the turn, from the records."""
-        report = await self.rt.report(heard.turn)
-        self.messages.append(report.text)
 
 
 class Stage:
@@ -259,9 +167,12 @@ class Stage:
             self.timeline.add("crash", ended.crashed_at)
         self.world.settle()
 
-    async def look(self) -> tuple[tuple[Item, ...], list[Operation]]:
+    async def look(self) -> "Read":
         """Read history and records once everything has come to rest; nothing is claimed."""
-        return await read_session(self.base.open_again())
+        store = self.base.open_again()
+        items, operations = await read_session(store)
+        story, _ = await read_session(store, view=View.STORY)
+        return Read(items=items, story=story, operations=operations)
 
     def holds(self) -> list[dict[str, Json]]:
         """Return what the restaurant holds."""
@@ -285,8 +196,10 @@ class Stage:
         process = current_process()
         points = Points(die=process.crash, kill=None if not kill else parse_point(kill))
         self._workers += 1
+        opened = self.base.open_again()
+        again = self._workers > 1
         store = FaultyStore(
-            self.base.open_again(),
+            self.scenario.design.reopen(opened) if again else opened,
             points=points,
             committed=self.timeline.committed,
             alive=process.require_alive,
@@ -342,6 +255,15 @@ class Stage:
             timeline.append(name, entry["text"], at_s=entry["at"] - self.world.start_at)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """What there is to read of a session in the end: both orders of its history, its operations."""
+
+    items: tuple[Item, ...]
+    story: tuple[Item, ...]
+    operations: list[Operation]
+
+
 class Witness:
     """Sees every send as it leaves, and remembers each whose operation was not durably sent.
 
@@ -374,30 +296,21 @@ def run(scenario: Scenario, *, kill: Sequence[str] | None = None, seed: int | No
         stage.play(kills)
         ended = world.run(stage.look, name="reader")
         assert ended.result is not None
-        items, operations = ended.result
+        read = ended.result
         stage.timeline.services(stage.timeline)
         held, texted = stage.holds(), stage.texted()
         return Ran(
             scenario=scenario,
             timeline=stage.timeline,
             world={"restaurant": held, "texts": texted},
-            reconciled=pair_up(operations, [*held, *texted]),
-            history=items,
+            reconciled=pair_up(read.operations, [*held, *texted]),
+            history=read.items,
+            story=read.story,
             message=stage.messages[-1] if stage.messages else "",
             points=tuple(stage.passed),
             kill=kills,
             unwitnessed=tuple(stage.unwitnessed),
         )
-
-
-async def read_session(
-    store: Store, session: str = SESSION
-) -> tuple[tuple[Item, ...], list[Operation]]:
-    """Return what the model is shown of a session, and its operations; nothing is claimed."""
-    reader = Reader(store=store)
-    items = await reader.history(session, tenant=TENANT, view=View.CACHE)
-    records = await reader.records(tenant=TENANT, session=session)
-    return items, [from_record(r) for r in records if r.kind is Kind.OPERATION]
 
 
 def pair_up(operations: Sequence[Operation], held: Sequence[Mapping[str, Json]]) -> bool:

@@ -6,6 +6,7 @@ from landed.core.canonical import Json
 from landed.core.value import Confirmed, Failed
 from landed.testing.designs import KEY_PER_ATTEMPT, LOOKUP_ONLY, NAIVE_CANCEL, TIMEOUT_IS_NO
 from landed.testing.models import Wanted
+from landed.testing.revisions import SCENARIOS as REVISIONS
 from landed.testing.scenario import Agent, Scenario
 from landed.testing.worlds.faults import Fault
 from landed.testing.worlds.restaurant import Restaurant
@@ -73,7 +74,7 @@ async def two_call_ids(agent: Agent) -> None:
     await agent.answer(heard)
 
 
-SCENARIOS = (
+SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         name="reply-lost",
         line="The table is booked but the reply is lost: the key is looked up, one table.",
@@ -195,6 +196,7 @@ SCENARIOS = (
         holds=(FRIDAY,),
         says=("Booked R1", "was not asked for a second time"),
     ),
+    *REVISIONS,
 )
 
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}

@@ -8,23 +8,33 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from landed.core.canonical import Json
-from landed.core.changes import Changes, Kind, Move
+from landed.core.changes import Changes, Kind, Move, Record
+from landed.core.event import Event
+from landed.core.journal import Entry, as_of
 from landed.core.operation import Happened, Operation, Source, State, from_record
 from landed.core.plan import PlanEvent, plan_from
 from landed.core.question import QuestionEvent, question_from
 from landed.core.session import input_of, observation_of
+from landed.core.store import Store
 from landed.core.undo import ReleaseEvent, release_from
+from landed.runtime.reader import Reader
+
+ENTRIES_MAX = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One line: its number from 1, seconds since the run began, what kind it is, what it says."""
+    """One line: its number from 1, seconds since the run began, what kind it is, what it says.
+
+    `operation` is the one it tells of; `subject` the one that an owed undo is about.
+    """
 
     n: int
     at_s: float
     type: str
     text: str
     operation: str = ""
+    subject: str = ""
 
     def __str__(self) -> str:
         return f"{self.n:3}  {self.at_s:7.2f}s  {self.type:<14} {self.text}"
@@ -37,7 +47,8 @@ class Line:
             "type": self.type,
             "text": self.text,
         }
-        return {**plain, "operation": self.operation} if self.operation else plain
+        named: dict[str, Json] = {"operation": self.operation, "subject": self.subject}
+        return {**plain, **{name: id for name, id in named.items() if id}}
 
 
 @dataclass(slots=True, eq=False)
@@ -53,15 +64,22 @@ class Timeline:
     lines: list[Line] = field(default_factory=list[Line])
     made: dict[str, str] = field(default_factory=dict[str, str])
 
-    def add(self, type: str, text: str, *, operation: str = "", at_s: float | None = None) -> None:
+    def add(self, type: str, text: str, *, operation: str = "", subject: str = "") -> None:
         """Add a line of ours, after whatever the services did before."""
         self.services(self)
-        self.append(type, text, operation=operation, at_s=self.now() if at_s is None else at_s)
+        self.append(type, text, operation=operation, subject=subject, at_s=self.now())
 
-    def append(self, type: str, text: str, *, at_s: float, operation: str = "") -> None:
+    def append(
+        self, type: str, text: str, *, at_s: float, operation: str = "", subject: str = ""
+    ) -> None:
         """Add a line as it is."""
         line = Line(
-            n=len(self.lines) + 1, at_s=round(at_s, 3), type=type, text=text, operation=operation
+            n=len(self.lines) + 1,
+            at_s=round(at_s, 3),
+            type=type,
+            text=text,
+            operation=operation,
+            subject=subject,
         )
         self.lines.append(line)
         self.listener(line)
@@ -72,6 +90,24 @@ class Timeline:
             told = _TELLERS.get(move.after.kind)
             if told is not None:
                 told(self, move)
+
+
+async def replayed(store: Store, *, tenant: str, session: str) -> Timeline:
+    """Return the timeline of a session as its journal tells it; nothing is claimed."""
+    records = await Reader(store=store).records(tenant=tenant, session=session)
+    told: list[tuple[Entry, Record]] = []
+    for record in records:
+        for entry in await store.journal(record=record.id, limit=ENTRIES_MAX):
+            told.append((entry, as_of(record, entry)))
+    told.sort(key=lambda one: one[0].seq)
+    begun = told[0][0].at if told else 0.0
+    at_s = 0.0
+    timeline = Timeline(now=lambda: at_s)
+    for entry, record in told:
+        at_s = max(at_s, entry.at - begun)
+        event = Event(name=entry.event, record=entry.id, at=entry.at)
+        timeline.committed(Changes(moves=(Move(after=record, event=event),)))
+    return timeline
 
 
 def _input(timeline: Timeline, move: Move) -> None:
@@ -106,7 +142,12 @@ def _release(timeline: Timeline, move: Move) -> None:
         return
     type, said = teller
     what = timeline.made.get(owed.operation, owed.operation)
-    timeline.add(type, said.format(what=what, why=owed.why, turn=owed.turn), operation=owed.undo)
+    timeline.add(
+        type,
+        said.format(what=what, why=owed.why, turn=owed.turn),
+        operation=owed.undo,
+        subject=owed.operation,
+    )
 
 
 def _question(timeline: Timeline, move: Move) -> None:

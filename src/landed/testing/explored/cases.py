@@ -1,32 +1,60 @@
-"""The contracts that are explored: one for each way of finding out, in units of the tick."""
+"""The contracts that are explored, one for each way of finding out, and how much trouble each gets.
+
+All times are in ticks. Contracts with more ways have many more states, so the everyday run gives
+those less trouble; `DEEP` gives every contract all of it.
+"""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from landed.core.contract import Contract, Effect
-from landed.testing.explored.world import TICK_S
+from landed.testing.explored.world import TICK_S, Bounds
 
-_BARE = Contract(
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One contract and the bounds it is explored in every day."""
+
+    contract: Contract
+    bounds: Bounds
+
+
+WIDE = Bounds()
+SHORTER = replace(WIDE, troubled_ticks=3, late_replies=False)
+NARROW = replace(SHORTER, send_by_ticks=1, sleepers=False)
+DEEP = replace(WIDE, looks=1, late_closes=True, states_max=5_000_000)
+
+BARE = Contract(
     effect=Effect.REVERSIBLE,
     service="explored",
     deadline_s=TICK_S / 4,
     escalate_after_s=3 * TICK_S,
     max_tries=2,
 )
-_KEYED = replace(_BARE, keyed="key")
-_COMPARED = replace(_KEYED, compares_payload=True)
+ASSUMED = replace(BARE, effect=Effect.IRREVERSIBLE, assume_after_s=TICK_S)
+READ_BACK = replace(BARE, read_back=True, settlement_lag_s=TICK_S)
+REFUSES_LATE = replace(BARE, lookup=True, refuses_after_s=TICK_S)
+# Half a tick more than a tick, so that a look can fall between "arrived" and "shown".
+LAGGING = replace(REFUSES_LATE, settlement_lag_s=1.5 * TICK_S)
+KEYED = replace(BARE, keyed="key", compares_payload=True)
+KEYED_LOOKUP = replace(KEYED, lookup=True)
+KEYED_READ_BACK = replace(KEYED, read_back=True, settlement_lag_s=TICK_S)
+CLOSE = replace(KEYED_LOOKUP, close=True)
+UNCOMPARED = replace(CLOSE, compares_payload=False)
+FORGETFUL = replace(KEYED_LOOKUP, retention_s=TICK_S)
+FORGETFUL_CLOSE = replace(UNCOMPARED, retention_s=TICK_S)
 
-CASES: Mapping[str, Contract] = {
-    "bare": _BARE,
-    "keyed": _COMPARED,
-    "keyed-lookup": replace(_COMPARED, lookup=True),
-    "keyed-lookup-close": replace(_COMPARED, lookup=True, close=True),
-    "uncompared-lookup-close": replace(_KEYED, lookup=True, close=True),
-    "forgetful": replace(_COMPARED, lookup=True, close=True, retention_s=TICK_S),
-    "refuses-late": replace(_BARE, lookup=True, refuses_after_s=TICK_S),
-    "refuses-late-lagging": replace(
-        _BARE, lookup=True, refuses_after_s=TICK_S, settlement_lag_s=TICK_S
-    ),
-    "read-back": replace(_COMPARED, lookup=True, read_back=True, settlement_lag_s=TICK_S),
-    "assumed": replace(_BARE, effect=Effect.IRREVERSIBLE, assume_after_s=TICK_S),
+CASES: Mapping[str, Case] = {
+    "bare": Case(contract=BARE, bounds=replace(WIDE, looks=1)),
+    "assumed": Case(contract=ASSUMED, bounds=replace(SHORTER, inbox=2)),
+    "read-back": Case(contract=READ_BACK, bounds=SHORTER),
+    "refuses-late": Case(contract=REFUSES_LATE, bounds=WIDE),
+    "refuses-late-lagging": Case(contract=LAGGING, bounds=replace(SHORTER, troubled_ticks=4)),
+    "keyed": Case(contract=KEYED, bounds=SHORTER),
+    "keyed-read-back": Case(contract=KEYED_READ_BACK, bounds=NARROW),
+    "keyed-lookup": Case(contract=KEYED_LOOKUP, bounds=NARROW),
+    "keyed-lookup-close": Case(contract=CLOSE, bounds=NARROW),
+    "uncompared-lookup-close": Case(contract=UNCOMPARED, bounds=SHORTER),
+    "forgetful": Case(contract=FORGETFUL, bounds=replace(NARROW, send_by_ticks=2, let_gos=0)),
+    "forgetful-close": Case(contract=FORGETFUL_CLOSE, bounds=replace(NARROW, send_by_ticks=2)),
 }

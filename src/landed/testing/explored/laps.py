@@ -25,9 +25,23 @@ from landed.core.scope import (
     StopWaiting,
 )
 from landed.testing.explored.ledger import lost_by_now
-from landed.testing.explored.properties import STALE_WRITE, wrong_start, wrong_write
-from landed.testing.explored.wire import answers_now, deaf
-from landed.testing.explored.world import DIGEST, WORKERS, Request, Setup, Step, Worker, World
+from landed.testing.explored.properties import (
+    STALE_WRITE,
+    wrong_hearing,
+    wrong_start,
+    wrong_write,
+)
+from landed.testing.explored.wire import NOT_YET_AT, answers_now, deaf
+from landed.testing.explored.world import (
+    DIGEST,
+    WORKERS,
+    Reply,
+    Request,
+    Setup,
+    Step,
+    Worker,
+    World,
+)
 
 CORE_RAISED = "the core raised"
 
@@ -43,7 +57,7 @@ def lap(world: World, which: int, setup: Setup) -> Iterator[Step]:
     if worker.decided is not None:
         yield from _commit(world, which, worker.decided, setup)
         return
-    scope = _scope(world, worker, setup)
+    scope = _scope(world, which, setup)
     if not (scope.operations or scope.arrivals or worker.inbox):
         return
     try:
@@ -75,8 +89,9 @@ def absorbed(arrivals: Iterable[Step], which: int, setup: Setup) -> Iterator[Ste
                 yield replace(next_lap, says=says, calm=step.calm)
 
 
-def _scope(world: World, worker: Worker, setup: Setup) -> Scope:
+def _scope(world: World, which: int, setup: Setup) -> Scope:
     """Return what a lap looks at: what something arrived for is loaded, unless others hold it."""
+    worker = world.workers[which]
     operations = dict(worker.operations)
     arrivals: list[Arrival] = []
     for arrival in worker.inbox:
@@ -91,6 +106,7 @@ def _scope(world: World, worker: Worker, setup: Setup) -> Scope:
         contracts={DIGEST: setup.contract},
         arrivals=tuple(arrivals),
         running=worker.running,
+        worker=WORKERS[which],
     )
 
 
@@ -125,8 +141,9 @@ def _only_asks(
     if commands and not world.claimed_by(worker):
         return
     emptied = world.with_worker(which, replace(worker, inbox=()))
+    heard = "learns nothing new" if worker.inbox else "takes a lap"
     for says, begun in _begin(emptied, which, commands, setup):
-        yield Step(f"{who} learns nothing new{says}" if worker.inbox else who + says, begun, True)
+        yield Step(f"{who} {heard}{says}", begun, calm=True)
 
 
 def _still_open(decided: Next, known: dict[str, Operation]) -> dict[str, Operation]:
@@ -136,10 +153,12 @@ def _still_open(decided: Next, known: dict[str, Operation]) -> dict[str, Operati
 
 
 def _wrong_commit(world: World, worker: Worker, decided: Next, setup: Setup) -> str:
-    for move in decided.changes.moves:
-        held, stored = worker.operations.get(move.after.id), world.known.get(move.after.id)
-        if held is not None and stored is not None and held.epoch != stored.epoch:
+    for id, held in worker.operations.items():
+        if held.epoch != world.known[id].epoch:
             return STALE_WRITE
+        wrong = wrong_hearing(held, worker.inbox, decided.operations[id])
+        if wrong:
+            return wrong
     return wrong_write(world.known, decided.changes.moves, setup.contract, now=world.at)
 
 
@@ -197,34 +216,32 @@ def start(world: World, which: int, setup: Setup) -> Iterator[Step]:
     if not worker.outbox:
         return
     operation = worker.outbox[0].operation
-    rest = replace(worker, outbox=worker.outbox[1:])
+    sending = Sending(operation=operation.id, attempt=operation.tries)
+    waits = replace(worker, outbox=worker.outbox[1:], running=worker.running | {sending})
+    waiting = world.with_worker(which, waits)
     late = lost_by_now(setup.contract, left_at=operation.last_sent_at, now=world.at)
     if not late or setup.driver.leaves_late:
-        yield _leaves(world, which, rest, operation, setup)
-    attempt = operation.tries
-    nothing = NotSent(reason="")
-    came = Replied(operation=operation.id, attempt=attempt, outcome=nothing, at=world.at)
-    after = world.with_worker(which, replace(rest, inbox=(*rest.inbox, came)))
-    says = f"send {attempt} of {WORKERS[which]} never leaves"
-    yield from absorbed([Step(says, after, calm=late)], which, setup)
+        yield _leaves(waiting, which, operation, setup)
+    nothing = NotSent(reason="connection refused")
+    came = Replied(operation=operation.id, attempt=operation.tries, outcome=nothing, at=NOT_YET_AT)
+    after = replace(waiting, replies=world.replies | {Reply(to=which, came=came)})
+    yield Step(f"send {operation.tries} of {WORKERS[which]} never leaves", after, calm=late)
 
 
-def _leaves(world: World, which: int, rest: Worker, operation: Operation, setup: Setup) -> Step:
-    attempt = operation.tries
+def _leaves(world: World, which: int, operation: Operation, setup: Setup) -> Step:
     forgets = setup.contract.retention_s is not None
     request = Request(
         operation=operation.id,
         question=None,
-        attempt=attempt,
+        attempt=operation.tries,
         sent_at=world.at if setup.driver.stamps_leaving else operation.last_sent_at,
         to=which,
         left_at=world.at if forgets else 0.0,
     )
-    sending = Sending(operation=operation.id, attempt=attempt)
-    waits = replace(rest, running=rest.running | {sending})
-    after = world.with_worker(which, waits, requests=world.requests | {request})
+    after = replace(world, requests=world.requests | {request})
     wrong = wrong_start(world, operation)
-    return Step(f"send {attempt} leaves {WORKERS[which]}", after, calm=True, wrong=wrong)
+    says = f"send {operation.tries} leaves {WORKERS[which]}"
+    return Step(says, after, calm=True, wrong=wrong)
 
 
 def _stop_waiting(world: World, which: int, operation: Operation, setup: Setup) -> World:

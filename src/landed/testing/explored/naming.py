@@ -28,6 +28,7 @@ _DECIDING = attrgetter(
     "id",
     "state",
     "tries",
+    "unsent",
     "first_sent_at",
     "wanted",
     "blocked_by",

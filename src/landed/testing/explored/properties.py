@@ -6,12 +6,12 @@ really happened, and nothing of the rules that decide.
 
 from collections.abc import Iterator, Mapping
 
-from landed.core.absorb import RETENTION_TRUSTED
+from landed.core.absorb import RETENTION_TRUSTED, Replied
 from landed.core.changes import Move
 from landed.core.contract import Contract
 from landed.core.operation import Happened, Operation, State, from_record
-from landed.core.outcome import Absent
-from landed.core.scope import Send
+from landed.core.outcome import Absent, Refused
+from landed.core.scope import Arrival, Send
 from landed.testing.explored.ledger import Line, could_land
 from landed.testing.explored.world import World
 
@@ -28,6 +28,8 @@ SENT_AGAIN_REFUSED = "sent again after a resend was refused"
 SENT_FORGOTTEN = "sent again when the service may have forgotten the key"
 SENT_UNCOMPARED = "sent again, although nobody promised that this is harmless"
 SENT_ON_MAYBE = "sent again although no look had said that nothing is there"
+REFUSAL_LOST = "the only send that left was refused, and yet it is in doubt"
+STUCK = "once all trouble is over it is neither settled nor with a person"
 NAMES_ADRIFT = "who holds its names does not agree with its state"
 
 
@@ -95,13 +97,22 @@ def wrong_write(
     return ""
 
 
+def wrong_hearing(heard: Operation, arrivals: tuple[Arrival, ...], after: Operation) -> str:
+    """Return what is wrong with what a worker made of what arrived."""
+    for arrival in arrivals:
+        refused = isinstance(arrival, Replied) and isinstance(arrival.outcome, Refused)
+        if refused and heard.state is State.SENT and arrival.attempt == heard.tries:
+            return "" if after.state is State.FAILED else REFUSAL_LOST
+    return ""
+
+
 def _wrong_send(
     earlier: Operation | None, after: Operation, contract: Contract, *, now: float
 ) -> str:
-    if not after.wanted or now >= after.send_by:
-        return SENT_UNWANTED
     if after.closing:
         return SENT_AFTER_CLOSING
+    if not after.wanted or now >= after.send_by:
+        return SENT_UNWANTED
     if after.state is not State.RESENT or earlier is None:
         return ""
     if after.resend_refused:

@@ -150,7 +150,7 @@ def _caller(world: World, which: int) -> Iterator[Step]:
     if world.let_gos:
         for id in _wanted(world, worker):
             gone = replace(
-                worker, inbox=(*worker.inbox, LetGo(operation=id, reason="", at=world.at))
+                worker, inbox=(*worker.inbox, LetGo(operation=id, reason="let go", at=world.at))
             )
             after = world.with_worker(which, gone, let_gos=world.let_gos - 1)
             yield Step("the caller lets go", after)

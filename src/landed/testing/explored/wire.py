@@ -118,12 +118,12 @@ def hear_nothing(world: World, which: int, waiting: Sending | Asking, setup: Set
     """Let a worker stop waiting for an answer; what it asked for may still arrive."""
     says = f"{WORKERS[which]} hears nothing more"
     if isinstance(waiting, Asking):
-        heard = replace(_question(world, which), outcome=NoAnswer(reason=""))
+        heard = replace(_question(world, which), outcome=NoAnswer(reason="nothing heard"))
         return Step(says, _hand_over(deaf(world, which, waiting, setup), which, heard))
     lost = Replied(
         operation=waiting.operation,
         attempt=waiting.attempt,
-        outcome=AnswerLost(reason=""),
+        outcome=AnswerLost(reason="nothing heard"),
         at=NOT_YET_AT,
     )
     after = world if setup.bounds.late_replies else deaf(world, which, waiting, setup)
@@ -162,4 +162,4 @@ def _question(world: World, which: int) -> Looked:
         if isinstance(reply.came, Looked):
             return reply.came
     asked = next(r for r in world.requests if r.to == which and r.question is not None)
-    return _looked(asked, NoAnswer(reason=""))
+    return _looked(asked, NoAnswer(reason="nothing heard"))

@@ -1,0 +1,85 @@
+"""What the user says in the scenarios of a change of mind, and how the model reads it."""
+
+from landed.core.canonical import Json
+from landed.testing.acting import Agent
+from landed.testing.models import Change
+from landed.testing.worlds.faults import Fault
+from landed.testing.worlds.restaurant import Restaurant
+
+GROUP = "book Friday 19:00 for 4 and tell the group"
+SATURDAY = "actually, Saturday"
+LATER = "actually, make it 20:00"
+SAM_ONLY = "actually, just tell Sam, not the group"
+SATURDAY_TOO = "Saturday too?"
+FRIDAY_AFTER_ALL = "no, Friday after all"
+INSTEAD = "instead"
+AS_WELL = "as well"
+IT_IS_BOOKED = "Friday confirmed, it's R1"
+RAIN = "the forecast for Friday says rain; the garden table moves to Saturday"
+YES = "yes"
+NO = "no"
+
+INTENTS: dict[str, dict[str, Json]] = {
+    GROUP: {"day": "Fri", "time": "19:00", "party": 4, "tell": "group"}
+}
+CHANGES = {
+    SATURDAY: Change(change={"day": "Sat"}),
+    LATER: Change(change={"time": "20:00"}),
+    SAM_ONLY: Change(change={"tell": "Sam"}),
+    SATURDAY_TOO: Change(unsure="Do you mean Saturday instead of Friday, or as well?"),
+    FRIDAY_AFTER_ALL: Change(change={"day": "Fri"}),
+    INSTEAD: Change(change={"day": "Sat"}),
+    AS_WELL: Change(also={"day": "Sat"}),
+    IT_IS_BOOKED: Change(
+        claim="R1", unsure="Shall I take it that your table for Friday 19:00 is R1?"
+    ),
+    RAIN: Change(change={"day": "Sat"}),
+}
+
+RESERVE = "/reservations"
+TEXT = "/texts"
+FRIDAY = "R1 Fri 19:00 x4"
+SATURDAY_SECOND = "R2 Sat 19:00 x4"
+TOLD_FRIDAY = "M1 group: table for 4, Fri 19:00"
+TOLD_SATURDAY = "M1 group: table for 4, Sat 19:00"
+CORRECTED = "M2 group: Change of plan: table for 4, Sat 19:00"
+
+# The restaurant acts at once; its answer takes longer than the user's change of mind.
+ANSWER_SLOW = (Fault(path=RESERVE, kind="delay_reply", seconds=40.0),)
+ANSWER_LOST = (Fault(path=RESERVE, kind="lose_reply", hang=True),)
+REQUEST_SLOW = (Fault(path=RESERVE, kind="delay_request", seconds=40.0),)
+RECEIPT_LATE = (Fault(path=TEXT, kind="delay_reply", seconds=0.02),)
+RECEIPT_LOST = (Fault(path=TEXT, kind="lose_reply", hang=True),)
+
+CHARGES = Restaurant(strict=True, fee_cents=2000)
+CHARGES_MORE_SOON = Restaurant(strict=True, fee_cents=2000, fee_after_s=5.0, fee_then_cents=3000)
+SATURDAY_FULL = Restaurant(strict=True, full=("Sat",))
+TELLS_NOTHING = Restaurant(strict=True, can_look_up=False, can_close=False)
+LOOKUP_ONLY = Restaurant(strict=True, can_close=False)
+
+COMMITTED = ("restaurant", "committed")
+SENT = ("tool.sent", "reserve_table")
+TEXTED = ("texts", "texted")
+NOBODY_TELLS = ("resolve", "a person has to find out")
+
+
+async def changed(
+    agent: Agent,
+    *words: str,
+    when: tuple[str, str] = COMMITTED,
+    origin: str = "user",
+    rests: tuple[str, str] | None = None,
+) -> str:
+    """The user asks, and changes their mind at the line `when`; return the last turn.
+
+    They are answered once all is done, or where there is the line `rests`.
+    """
+    heard, plan = await agent.start(GROUP, delivery="d1")
+    await agent.until(*when)
+    for n, text in enumerate(words, 2):
+        heard = await agent.change(heard.turn, text, delivery=f"d{n}", origin=origin)
+    await plan
+    if rests is not None:
+        await agent.until(*rests)
+    await agent.answer(heard)
+    return heard.turn
