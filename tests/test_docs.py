@@ -7,12 +7,11 @@ import io
 import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import MISSING, Field, dataclass, field, fields
 from enum import Enum
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any, get_args
 
 import click
@@ -20,7 +19,6 @@ import pytest
 from click.testing import CliRunner
 
 import landed as library
-from landed.cli import demo, doctor
 from landed.cli.main import COMMANDS, landed
 from landed.core import errors
 from landed.core.changes import Kind
@@ -120,7 +118,7 @@ def test_the_tutorial_is_the_example() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_each_command_that_is_shown_prints_that(page: Path) -> None:
-    """Lines may be left out; those that are there come in that order. Numbers and times may move."""
+    """Lines may be left out; the others come in that order. Numbers and times may move."""
     for _, body in fences(page, "console"):
         for shown in body.removeprefix("$ ").split("\n$ "):
             command, *lines = shown.splitlines()
@@ -145,7 +143,7 @@ def _require_command(words: list[str]) -> None:
         assert name in ("--version", "--help", "COMMAND")
         return
     assert name in COMMANDS, f"there is no `landed {name}`"
-    known = options(import_module(COMMANDS[name]))
+    known = options(COMMANDS[name])
     for number, word in enumerate(rest):
         if word.startswith("--"):
             assert word in known, f"there is no `landed {name} {word}`"
@@ -153,8 +151,8 @@ def _require_command(words: list[str]) -> None:
             assert word in {"story", "NAME", *BY_NAME}, f"there is no scenario {word!r}"
 
 
-def options(module: ModuleType) -> set[str]:
-    command: click.Command = module.command
+def options(module: str) -> set[str]:
+    command: click.Command = import_module(module).command
     return {
         option
         for each in command.params
@@ -166,9 +164,21 @@ def options(module: ModuleType) -> set[str]:
 
 @pytest.mark.req("S0-66")
 def test_the_readme_names_each_scenario_once() -> None:
-    (rows,) = re.findall(r"\| what happens \| scenarios \|\n((?:\|.*\n)+)", text_of(PAGES[1]))
+    (rows,) = re.findall(
+        r"\| what happens \| scenarios \|\n((?:\|.*\n)+)", text_of(CHECKOUT / "README.md")
+    )
     named = re.findall(r"`([a-z-]+)`", rows)
     assert sorted(named) == sorted(BY_NAME)
+
+
+def test_the_picture_in_the_readme_is_what_is_drawn_now(tmp_path: Path) -> None:
+    played = CliRunner().invoke(landed, ["demo", "revise-in-flight", "--json"])
+    (tmp_path / "played.json").write_text(played.output)
+    drawn = CliRunner().invoke(landed, ["timeline", f"{tmp_path}/played.json", "--svg"])
+    assert drawn.output == text_of(DOCS / "revise-in-flight.svg"), (
+        "draw it anew: landed demo revise-in-flight --json > FILE;"
+        " landed timeline FILE --svg > docs/revise-in-flight.svg"
+    )
 
 
 # The reference.
@@ -218,10 +228,11 @@ def test_the_verbs_page_lists_each_verb_with_what_it_takes() -> None:
     assert {name: cells[0].strip("`") for name, cells in rows.items()} == verbs
 
 
-def takes(verb: object) -> str:
+def takes(verb: Callable[..., object]) -> str:
     """Return the parameters of a verb without their types."""
     words: list[str] = []
-    for name, each in list(inspect.signature(verb).parameters.items())[1:]:  # type: ignore[arg-type]
+    _, *parameters = inspect.signature(verb).parameters.items()
+    for name, each in parameters:
         if each.kind is inspect.Parameter.KEYWORD_ONLY and "*" not in words:
             words.append("*")
         words.append(name if each.default is each.empty else f"{name}={spelt(each.default)}")
@@ -291,10 +302,10 @@ def test_the_limits_page_lists_each_limit_with_its_value() -> None:
                 assert f"landed.{room}.{path.stem}.{constant}" in rows
 
 
-@pytest.mark.parametrize(("name", "module"), [("demo", demo), ("doctor", doctor)])
-def test_the_command_line_page_lists_each_option(name: str, module: ModuleType) -> None:
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_command_line_page_lists_each_option(name: str) -> None:
     section = text_of(REFERENCE / "cli.md").split(f"## `landed {name}`")[1].split("\n## ")[0]
-    assert {option for option, _ in ROW.findall(section)} == options(module)
+    assert {option for option, _ in ROW.findall(section)} == options(COMMANDS[name])
 
 
 def test_the_command_line_page_lists_each_command() -> None:
@@ -322,11 +333,10 @@ def test_the_records_page_knows_each_form_of_a_name(tmp_path: Path) -> None:
     """Every name that a conversation takes has one of the forms on the page."""
     forms = table(REFERENCE / "records.md", "form | is held by | until")
     held = asyncio.run(_names_of_a_conversation(f"{tmp_path}/names.db"))
-    assert {name.split("/")[0] for name in held} == {"ask", "delivery", "question", "same", "target"}
+    taken = {name.split("/")[0]: name.count("/") for name in held}
     known = {form.split("/")[0]: form.count("/") for form in forms}
-    for name in held:
-        kind = name.split("/")[0]
-        assert name.count("/") == known[kind], name
+    assert taken.keys() == {"ask", "delivery", "question", "same", "target"}
+    assert taken == {kind: known[kind] for kind in taken}
 
 
 async def _names_of_a_conversation(path: str) -> list[str]:

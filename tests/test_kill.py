@@ -47,9 +47,14 @@ POINTS = points_of()
 SENT_AT = "after:send:reserve_table"
 
 # While one process recovers, its script makes the call again. In real time that may happen before
-# the answer is found (`blocked` then) or after it (`sent`); either way the commit is refused,
-# because the ask has its operation already. All other points are passed as in the simulation.
-RACES = {"before:sent:reserve_table"}
+# the answer is found (`blocked` then), with it (so that both are tried twice) or after it (`sent`);
+# each time the commit is refused, because the ask has its operation already. All other points are
+# passed as in the simulation.
+RACES = {
+    "before:sent:reserve_table",
+    "before:blocked:reserve_table",
+    "before:found:reserve_table#2",
+}
 
 
 @dataclass(eq=False)

@@ -337,8 +337,8 @@ class Conversation:
         )
 
     def see(self, outcome: SendOutcome, *, late: bool = False) -> list[str]:
-        """The read that is out comes back; when `late`, after nobody waits for it."""
-        (out,) = [each for each in self.running if isinstance(each, Watching)]
+        """The oldest read that is out comes back; when `late`, it is still waited for after it."""
+        out = next(each for each in _by_id(self.running) if isinstance(each, Watching))
         if not late:
             self.running.discard(out)
         return self.lap(
@@ -394,6 +394,10 @@ class Conversation:
     def done(self) -> bool:
         """Whether the latest plan came to its end."""
         return self.plan.state is PlanState.DONE
+
+
+def _by_id(running: set[Running]) -> list[Running]:
+    return sorted(running, key=lambda each: (len(str(each)), str(each)))
 
 
 _SHORT = {"operation": "op", "question": "q", "observation": "ob"}

@@ -6,7 +6,14 @@ from dataclasses import replace
 import pytest
 
 from landed.core.changes import Changes, Kind
-from landed.core.history import Item, View, history, turn_of, when_it_happened
+from landed.core.history import (
+    Item,
+    View,
+    compacted,
+    history,
+    turn_of,
+    when_it_happened,
+)
 from landed.core.journal import Entry, body_of
 from landed.core.operation import State
 from landed.core.outcome import Acknowledged, AnswerLost, Found, Refused
@@ -294,6 +301,38 @@ def test_every_effect_of_a_session_is_in_both_views():
     for view in View:
         told = {item.record for item in shown(talk, view)}
         assert set(talk.operations) <= told
+
+
+# A summary.
+
+
+@pytest.mark.req("S0-62")
+@pytest.mark.parametrize("last", [0, 1, 3, 7, 10])
+def test_a_summary_takes_the_place_of_what_is_old_but_never_of_an_effect(last):
+    whole = shown(story())
+    short = compacted(whole, "They wanted a table.", last=last)
+    assert (short[0].role, short[0].text) == ("assistant", "They wanted a table.")
+    assert short[len(short) - last :] == whole[len(whole) - last :]
+    effects = [item for item in whole if item.effect]
+    assert [item for item in short if item.effect] == effects
+    assert {"Booked R1 (Fri).", "Booked R2 (Sat)."} <= {item.text for item in short}
+    old = whole[: len(whole) - last]
+    assert (short[0].happened_at, short[0].recorded_at) == (
+        old[0].happened_at,
+        old[-1].recorded_at,
+    )
+
+
+@pytest.mark.parametrize("last", [11, 99])
+def test_with_nothing_old_there_is_nothing_to_sum_up(last):
+    whole = shown(story())
+    assert compacted(whole, "x", last=last) == whole
+
+
+def test_only_what_may_have_changed_the_world_is_marked_as_an_effect():
+    talk = story()
+    for item in shown(talk):
+        assert item.effect is (item.record in talk.operations)
 
 
 # When it happened, and to which turn it belongs.

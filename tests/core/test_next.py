@@ -476,6 +476,13 @@ def test_a_look_that_settles_nothing_is_not_asked_again_at_once(outcome):
     assert decided.wakes == {"op-a1": back.at + PAUSES_S[1]}
 
 
+@pytest.mark.parametrize(
+    ("worker", "sends"), [("w1", ["send op-a1 1"]), ("w2", []), ("", ["send op-a1 1"])]
+)
+def test_only_the_worker_that_holds_an_operation_acts_on_it(worker, sends):
+    assert commands(lap(operation(State.RECORDED), worker=worker)) == sends
+
+
 # The rules are a value.
 
 

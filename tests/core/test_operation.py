@@ -28,6 +28,7 @@ from landed.core.operation import (
     from_record,
     moved,
     to_record,
+    under,
 )
 from landed.testing.draw import COMMAND, EVENTS, PAGE, main, page
 from tests.core.build import SENT_AT, operation
@@ -246,6 +247,12 @@ def test_what_was_fixed_when_it_was_made_cannot_be_moved(name):
     changed: dict[str, Any] = {name: getattr(before, name)}
     with pytest.raises(IllegalEventError, match=f"op-a1: {name} never changes"):
         moved(before, Happened.SENT, at=LATER, **changed)
+
+
+def test_a_claim_changes_the_epoch_and_nothing_else():
+    before = operation(State.UNKNOWN)
+    assert under(before, epoch=7) == replace(before, epoch=7)
+    assert before.epoch == 1
 
 
 @pytest.mark.parametrize("name", ["version", "epoch", "worker"])

@@ -377,6 +377,14 @@ def test_a_hundred_steps_are_taken_one_by_one():
     assert talk.done()
 
 
+def test_the_rounds_of_one_lap_are_bounded(monkeypatch):
+    talk = Conversation()
+    monkeypatch.setattr("landed.core.next.ROUNDS_MAX", 0)
+    assert talk.ask(book()) == ["plan-T1 planned"]
+    monkeypatch.setattr("landed.core.next.ROUNDS_MAX", 1)
+    assert talk.lap() == ["plan-T1 stepped", "op-1 made", "op-1 sent"]
+
+
 def test_nothing_is_made_where_nobody_gave_a_source_of_ids():
     asks = AskPerson(
         turn="T1",

@@ -142,13 +142,48 @@ FIRST = replace(RESERVE, order=Order.RELEASE_FIRST, order_why="two holds cost tw
 def test_where_the_contract_says_release_first_the_replacement_waits_for_the_undo():
     talk = friday(FIRST)
     written = talk.revise(book("Sat"))
-    assert written[-3:] == ["release/op-1 release_started", "op-2 made", "op-2 sent"]
+    assert written[3:] == [
+        "message-1 announced",
+        "release/op-1 release_due",
+        "release/op-1 release_started",
+        "op-2 made",
+        "op-2 sent",
+    ]
     assert (talk.operations["op-2"].tool, talk.leaves) == ("cancel", ["send op-2 1"])
     assert talk.release().why == "two holds cost twice"
     written = talk.lands("op-2")
     assert written[:2] == ["op-2 acknowledged", "release/op-1 release_done"]
     assert talk.operations["op-3"].arguments == {"day": "Sat"}
     assert talk.leaves == ["send op-3 1"]
+
+
+@pytest.mark.req("S0-46")
+@pytest.mark.parametrize(
+    ("language", "says"),
+    [
+        (
+            "en",
+            "I give up reserve(day=Fri) before what replaces it is certain: two holds cost twice.",
+        ),
+        (
+            "es",
+            "Suelto reserve(day=Fri) antes de tener seguro lo que lo sustituye:"
+            " two holds cost twice.",
+        ),
+    ],
+)
+def test_release_first_is_told_before_the_undo_is_sent(language, says):
+    talk = friday(FIRST)
+    talk.language = language
+    written = talk.revise(book("Sat"))
+    assert written.index("message-1 announced") < written.index("op-2 sent")
+    assert talk.store.records["message-1"].frozen["text"] == says
+    assert talk.store.records["message-1"].frozen["turn"] == "T2"
+
+
+def test_what_nothing_replaces_needs_no_such_word():
+    talk = friday(FIRST)
+    assert "message-1 announced" not in talk.revise(text(), drop=["op-1"])
 
 
 def test_release_first_waits_for_the_answer_of_a_person_too():

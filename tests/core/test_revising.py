@@ -357,6 +357,18 @@ def test_what_did_not_land_is_not_corrected_but_said_as_it_is():
     )
 
 
+def test_a_correction_is_known_by_what_was_wanted_and_stands_for_what_it_put_right():
+    talk = Conversation(tools={**TOOLS, "text": replace(CORRECTS, correct="")})
+    talk.ask(text("Fri"), book("Fri"))
+    talk.lands("op-1")
+    talk.revise(text("Sat"), book("Fri"))
+    talk.lands("op-3")
+    assert talk.operations["op-3"].arguments == {"text": "Change of plan: table on Sat"}
+    talk.revise(text("Sat"), book("Mon"))
+    assert [step.keeps for step in talk.plan.steps] == ["op-3", ""]
+    assert [step.corrects for step in talk.plan.steps] == ["", ""]
+
+
 LINKS = replace(TEXT, correct_arguments={"reply_to": "{result.id}"})
 
 

@@ -13,7 +13,14 @@ from landed.core.errors import ProposalError
 from landed.core.key import Ask, identity_of
 from landed.core.operation import Operation, State
 from landed.core.plan import At, Place, Step, Wanted, step_of
-from landed.core.revision import NOTHING_OWED, Revision, corrected, pair
+from landed.core.revision import (
+    NOTHING_OWED,
+    Revision,
+    already_revised,
+    corrected,
+    pair,
+    revised_name,
+)
 from tests.core.build import operation
 from tests.core.conversation import READS, RESERVE, TEXT, TOOLS, book, check, digest, text
 
@@ -219,6 +226,14 @@ def test_what_replaced_a_call_that_is_wanted_again_is_given_up_for_it(again, rel
 def test_two_equal_calls_that_are_wanted_twice_are_both_kept():
     came = compared([did(FRI, "op-1"), did(FRI, "op-2")], FRI, FRI)
     assert said(came) == {**NOTHING, "kept": ["op-1", "op-2"]}
+
+
+# A turn is revised once; the next change of mind revises what that led to.
+
+
+def test_a_turn_has_one_revision_and_a_second_is_told_which_turn_to_revise():
+    assert revised_name(tenant="default", turn="T1") == "revised/default/T1"
+    assert str(already_revised("T1", "T2")) == ("T1 was revised already, by T2: revise that turn")
 
 
 # Reads.

@@ -25,6 +25,7 @@ T = TypeVar("T")
 Script = Callable[[Runtime], Awaitable[T]]
 
 DEADLINE_S = 5.0
+SELDOM = Lease(lease_s=900.0, beat_s=300.0)  # For long quiet times: a heartbeat is not free.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +155,12 @@ class FarSide:
 async def never() -> None:
     """Wait for an answer that does not come."""
     await asyncio.get_running_loop().create_future()
+
+
+async def no_word(call: Call) -> LookOutcome:
+    """A question that is never answered."""
+    await never()
+    return Absent()
 
 
 def booking(far: FarSide, **promises: Any) -> FunctionTool[Any, Any]:

@@ -6,13 +6,12 @@ from typing import Any
 
 from landed.core.changes import Changes, Record
 from landed.core.errors import StaleWriteError, StoreError
-from landed.core.store import Store
 
 
 class Wrapped:
     """A store that does what the inner one does, but for what a subclass says."""
 
-    def __init__(self, inner: Store) -> None:
+    def __init__(self, inner: Any) -> None:
         self.inner = inner
 
     def __getattr__(self, name: str) -> Any:
@@ -37,7 +36,7 @@ class SlowStore(Wrapped):
 class TroubledStore(Wrapped):
     """Commits in trouble: `trouble` sees each unit first, and may raise or never return."""
 
-    def __init__(self, inner: Store, trouble: "Callable[[Changes], Any]") -> None:
+    def __init__(self, inner: Any, trouble: "Callable[[Changes], Any]") -> None:
         super().__init__(inner)
         self.trouble = trouble
 
@@ -51,7 +50,7 @@ class TroubledStore(Wrapped):
 class CountingStore(Wrapped):
     """Remembers which records were loaded, and how."""
 
-    def __init__(self, inner: Store) -> None:
+    def __init__(self, inner: Any) -> None:
         super().__init__(inner)
         self.loaded: list[str] = []
         self.claimed: list[str] = []

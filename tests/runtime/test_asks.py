@@ -10,7 +10,7 @@ from landed.core.key import Ask
 from landed.core.operation import State
 from landed.core.value import Blocked, Confirmed, Unknown
 from landed.runtime.runtime import Runtime
-from tests.runtime.rig import REPLY_LOST, RESET, Rig, Wire, booking, unkeyed
+from tests.runtime.rig import REPLY_LOST, RESET, Rig, Wire, booking, no_word, unkeyed
 
 FRIDAY = {"day": "Fri"}
 ASK = Ask(input="in-1", call_id="c1")
@@ -128,6 +128,26 @@ def test_who_waits_for_another_process_goes_on_when_that_one_dies(rig: Rig) -> N
     assert isinstance(value, Confirmed)
     assert (value.operation, value.replayed) == ("op-a1", True)
     assert rig.far.effects == {"op-a1": 1}
+
+
+def test_what_was_taken_over_meanwhile_is_told_as_it_stands_then(rig: Rig) -> None:
+    """Not as the dead process left it: that one had sent it, and no more was known."""
+    rig.far.wire.append(REPLY_LOST)
+    tool = booking(rig.far, deadline_s=60.0, lookup=no_word)
+
+    async def wait_long(rt: Runtime):
+        return await rt.perform("book", FRIDAY, ask=ASK, patience_s=12.5)
+
+    one = rig.start(wait_long, tool)
+    rig.world.pass_time(1.0)
+    two = rig.start(wait_long, tool)
+    rig.world.pass_time(1.0)
+    rig.kill(one)
+    rig.world.wait(two)
+    value = two.result()
+    assert isinstance(value, Unknown)
+    assert "unknown" in value.text
+    assert "told" in rig.events("op-a1")
 
 
 def test_with_other_arguments_it_is_a_proposal_error(rig: Rig) -> None:

@@ -10,7 +10,17 @@ from landed.core.operation import State
 from landed.core.value import Confirmed
 from landed.runtime.runtime import Runtime
 from landed.testing.sim import Process, World
-from tests.runtime.rig import DROPPED, REPLY_LOST, RESET, UNSENT, Rig, Wire, booking, unkeyed
+from tests.runtime.rig import (
+    DROPPED,
+    REPLY_LOST,
+    RESET,
+    SELDOM,
+    UNSENT,
+    Rig,
+    Wire,
+    booking,
+    unkeyed,
+)
 from tests.runtime.stores import CountingStore, SlowStore
 
 FRIDAY = {"day": "Fri"}
@@ -58,7 +68,7 @@ def at_every_step(trial: Callable[[Rig, int], bool]) -> int:
     """Run a trial that dies after 1, 2, 3… steps, until it outlives them; return how many."""
     for steps in range(1, 10_000):
         with World() as world:
-            rig = Rig(world)
+            rig = Rig(world, lease=SELDOM)
             died = trial(rig, steps)
             check_settled(rig)
         if not died:
@@ -122,7 +132,7 @@ def test_without_keys_or_questions_a_crash_leaves_it_unknown_and_never_sent_agai
 
     for steps in range(1, 60):
         with World() as world:
-            rig = Rig(world)
+            rig = Rig(world, lease=SELDOM)
             kill_after(rig, rig.start(mail, unkeyed(rig.far)), steps)
             rig.run(until_settled, unkeyed(rig.far))
             assert len(rig.far.sends) <= 1

@@ -5,8 +5,6 @@ import pytest
 from landed.core.errors import ContractError, ProposalError
 from landed.core.key import Ask
 from landed.core.operation import State
-from landed.core.outcome import Absent
-from landed.core.tool import Call
 from landed.core.value import (
     Accepted,
     Answered,
@@ -33,6 +31,7 @@ from tests.runtime.rig import (
     Wire,
     booking,
     never,
+    no_word,
     told_nothing_wrong,
     unkeyed,
 )
@@ -256,15 +255,11 @@ def test_patience_bounds_the_wait_and_the_runtime_goes_on(rig: Rig) -> None:
 
 
 def test_patience_is_twice_the_deadline_unless_told_otherwise(rig: Rig) -> None:
-    async def hang(call: Call) -> Absent:
-        await never()
-        return Absent()
-
     async def script(rt: Runtime):
         return await book_friday(rt), rig.world.timeline.now_s
 
     rig.far.wire.append(REPLY_LOST)
-    value, at_s = rig.run(script, booking(rig.far, lookup=hang))
+    value, at_s = rig.run(script, booking(rig.far, lookup=no_word))
     assert isinstance(value, Unknown)
     assert at_s == pytest.approx(2 * DEADLINE_S)
 

@@ -15,7 +15,18 @@ from landed.core.value import Confirmed, Failed, Withdrawn
 from landed.runtime.opened import Settings
 from landed.runtime.runtime import Runtime
 from landed.testing.sim import World
-from tests.runtime.rig import DROPPED, FINE, REFUSED, REPLY_LOST, RESET, UNSENT, Rig, Wire, booking
+from tests.runtime.rig import (
+    DROPPED,
+    FINE,
+    REFUSED,
+    REPLY_LOST,
+    RESET,
+    SELDOM,
+    UNSENT,
+    Rig,
+    Wire,
+    booking,
+)
 from tests.runtime.stores import SlowStore
 
 SETTLED = (State.CONFIRMED, State.FAILED, State.WITHDRAWN)
@@ -151,6 +162,7 @@ class Program:
         self.rig.far.wire.clear()
         self.rig.far.silent_questions = 0
         self.rig.wrap = lambda store: store
+        self.rig.lease = SELDOM
         self.rig.run(lambda rt: asyncio.sleep(QUIET_S), self.book)  # virtual time
         self.rig.world.settle()
         self.rig.check()

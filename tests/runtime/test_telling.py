@@ -33,10 +33,10 @@ FRIDAY = {"day": "Fri"}
 @pytest.mark.req("S4-08", "S4-09")
 def test_resolve_looks_now_and_does_not_wait_its_turn(rig: Rig) -> None:
     rig.far.wire.append(REPLY_LOST)
-    rig.far.silent_questions = 5
+    rig.far.silent_questions = 2
 
     async def script(rt: Runtime):
-        early = await rt.perform("book", FRIDAY)
+        early = await rt.perform("book", FRIDAY, patience_s=5.1)
         before, asked = rig.world.timeline.now_s, len(rig.far.questions)
         values = [await rt.resolve(early.operation) for _ in range(2)]
         return early, values, rig.world.timeline.now_s - before, len(rig.far.questions) - asked

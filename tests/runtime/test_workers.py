@@ -10,7 +10,7 @@ from landed.core.errors import LandedError, LeaseLostError, StoreError
 from landed.core.key import Ask
 from landed.core.lease import Lease
 from landed.core.operation import State
-from landed.core.value import Blocked, Confirmed, Failed, Unknown
+from landed.core.value import Blocked, Confirmed, Failed, Unknown, Withdrawn
 from landed.runtime.opened import Settings
 from landed.runtime.runtime import Runtime
 from landed.testing.sim import current_process
@@ -133,6 +133,22 @@ def test_what_was_not_sent_yet_is_sent_by_the_next_worker(rig: Rig) -> None:
     assert rig.far.effects == {"op-a1": 1}
 
 
+def test_its_claims_are_let_go_of_before_its_process_ends(rig: Rig) -> None:
+    rig.far.wire.append(Wire(replies_s=60.0))
+    rig.settings = Settings(drain_s=1.0)
+    mine = booking(rig.far, deadline_s=90.0)
+
+    async def linger(rt: Runtime):
+        await rt.perform("book", FRIDAY, patience_s=0.5)
+        await rt.drain()
+        await asyncio.sleep(20.0)  # virtual time
+
+    one = rig.start(linger, mine)
+    rig.world.pass_time(5.0)
+    assert rig.run(nothing, mine) == 1
+    rig.world.wait(one)
+
+
 def test_drain_twice_is_drain_once(rig: Rig) -> None:
     async def script(rt: Runtime):
         await rt.perform("book", FRIDAY)
@@ -221,8 +237,13 @@ def test_what_a_dead_worker_had_blocked_is_withdrawn_and_never_fires(rig: Rig) -
     process = rig.start(script, mine)
     rig.world.pass_time(1.0)
     rig.kill(process)
-    rig.run(wait_for_settling, mine)
-    assert rig.states() == [State.CONFIRMED, State.WITHDRAWN]
+
+    async def look(rt: Runtime):
+        return await wait_for_settling(rt), await rt.status("op-a2")
+
+    first, second = rig.run(look, mine)
+    assert isinstance(first, Confirmed)
+    assert isinstance(second, Withdrawn)
     assert rig.far.sends == ["op-a1"]
 
 

@@ -30,6 +30,7 @@ class Item:
     """One line of a history.
 
     `role` is `user`, `tool` or `assistant`; times are UTC seconds; `record` is the id it tells of.
+    `effect` says that it tells of a call that may have changed the world.
     """
 
     role: str
@@ -37,6 +38,7 @@ class Item:
     happened_at: float
     recorded_at: float
     record: str
+    effect: bool = False
 
 
 Contracts = Mapping[str, Contract]
@@ -73,6 +75,26 @@ def history(
     else:
         lines.sort(key=lambda line: line[0])
     return tuple(item for _, item in lines)
+
+
+def compacted(items: Sequence[Item], summary: str, *, last: int) -> tuple[Item, ...]:
+    """Return a history in which a summary stands for all but the `last` items.
+
+    What may have changed the world is never summed up: those items stay as they are, in their
+    order, whatever the summary says of them.
+    """
+    cut = max(0, len(items) - last)
+    old, kept = items[:cut], tuple(items[cut:])
+    if not old:
+        return kept
+    summed_up = Item(
+        role="assistant",
+        text=summary,
+        happened_at=old[0].happened_at,
+        recorded_at=old[-1].recorded_at,
+        record="",
+    )
+    return (summed_up, *(item for item in old if item.effect), *kept)
 
 
 def turn_of(operation: Operation) -> str:
@@ -156,6 +178,7 @@ def _line(operation: Operation, contract: Contract, *, at: float | None = None) 
         happened_at=when_it_happened(operation),
         recorded_at=at if at is not None else last,
         record=operation.id,
+        effect=True,
     )
 
 

@@ -12,8 +12,8 @@ from landed.core.outcome import Acknowledged, SendOutcome
 from landed.core.plan import At, PlanState
 from landed.core.question import About
 from landed.core.scope import AskPrice, Priced, Pricing
-from landed.core.sentences import keep_question, price_question
-from landed.core.session import Observation, observing
+from landed.core.sentences import held, keep_question, of_turn, price_question
+from landed.core.session import Observation, observing, saying
 from landed.core.undo import (
     UNDO_TRIES_MAX,
     Release,
@@ -103,12 +103,15 @@ def _fall_due(draft: Draft, owed: Release) -> bool:
         return False
     if not owed.plan or contract.order is Order.RELEASE_FIRST:
         why = contract.order_why or "it is no longer wanted"
+        if owed.plan:
+            _announce(draft, owed)
         draft.move_release(owed, ReleaseEvent.FELL_DUE, why=why)
         return True
     plan = draft.plans[owed.plan]
     place = plan.places[owed.step]
-    if place.at is At.DONE:
-        new = draft.operations[place.record]
+    new = draft.operations.get(place.record)
+    over = plan.state is PlanState.SUPERSEDED
+    if new is not None and (place.at is At.DONE or (over and new.state in LANDED)):
         if draft.rules.returned_the_same(
             operation, new, old_contract=contract, new_contract=draft.contract_of(new)
         ):
@@ -116,9 +119,26 @@ def _fall_due(draft: Draft, owed: Release) -> bool:
             return False
         draft.move_release(owed, ReleaseEvent.FELL_DUE, why="the replacement holds")
         return True
-    if plan.state is PlanState.PARTIAL:
+    never = over and (new is None or new.state in NOT_LANDED)
+    if plan.state is PlanState.PARTIAL or never:
         _question(draft, owed, why="nothing replaces it")
     return False
+
+
+def _announce(draft: Draft, owed: Release) -> None:
+    """Tell the person, before it is done, that they will have nothing for a while, and why."""
+    operation, contract = _operation(draft, owed)
+    what = held(operation, contract, language=draft.scope.language)
+    said = saying(
+        id=draft.scope.new_id("message"),
+        tenant=owed.tenant,
+        session=owed.session,
+        turn=owed.turn,
+        text=of_turn("first", language=draft.scope.language, held=what, why=contract.order_why),
+        at=draft.now,
+        state="announced",
+    )
+    draft.moves += said.moves
 
 
 def _undo(draft: Draft, owed: Release) -> bool:

@@ -142,6 +142,7 @@ class _Turn:
 _UNDONE: Mapping[PlanState, str] = {
     PlanState.PARTIAL: "not_done",
     PlanState.IN_DOUBT: "not_yet",
+    PlanState.SUPERSEDED: "superseded",
 }
 
 

@@ -1,5 +1,6 @@
 """A change of mind, and a person's answer, folded into the records in one unit."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from landed.core.changes import Hold
@@ -34,7 +35,7 @@ def revise(draft: Draft, arrival: Revised) -> None:
         contract_of=draft.contract,
         drop=arrival.drop,
         seen={(tool, identity): id for tool, identity, id in arrival.seen},
-        replaced={made: old for made, step in _steps(old_plan) if (old := step.replaces)},
+        replaced_by=_replaced_by(draft, old),
     )
     plan = replace(arrival.plan, steps=revision.steps, places=revision.places)
     made = draft.make_plan(plan, ask_name=arrival.ask_name)
@@ -76,6 +77,17 @@ def _steps(plan: Plan | None) -> list[tuple[str, Step]]:
     return [(place.record, step) for step, place in pairs if place.record and not step.reads]
 
 
+def _replaced_by(draft: Draft, old: Sequence[Operation]) -> dict[str, str]:
+    """Return what stands in, or is to stand in, for what an earlier change of mind gave up."""
+    stands_in: dict[str, str] = {}
+    for operation in old:
+        owed = draft.releases.get(release_id(operation.id))
+        plan = draft.plans.get(owed.plan) if owed is not None else None
+        if owed is not None and plan is not None and owed.state not in ENDED:
+            stands_in[operation.id] = plan.places[owed.step].record
+    return stands_in
+
+
 def _done_so_far(draft: Draft, arrival: Revised) -> list[Operation]:
     """Return what was done for the revised turn and is not undone, as it is now.
 
@@ -88,7 +100,9 @@ def _done_so_far(draft: Draft, arrival: Revised) -> list[Operation]:
         mine = (o.id for o in draft.operations.values() if o.plan == arrival.old_plan)
         named.update(dict.fromkeys(mine))
     put_right = {
-        step.corrects for id, step in steps.items() if draft.operations[id].state not in NOTHING_OWED
+        step.corrects
+        for id, step in steps.items()
+        if draft.operations[id].state not in NOTHING_OWED
     }
     operations = [draft.operations[id] for id in named if id not in put_right]
     return [

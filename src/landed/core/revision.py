@@ -6,7 +6,7 @@ left out is a question, unless it is named in `drop`: what a model forgets to re
 cancelled.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from landed.core.contract import Contract, Effect, filled
@@ -64,27 +64,30 @@ def pair(
     contract_of: Contracts,
     drop: frozenset[str] = frozenset(),
     seen: Mapping[tuple[str, str], str] | None = None,
-    replaced: Mapping[str, str] | None = None,
+    replaced_by: Mapping[str, str] | None = None,
 ) -> Revision:
     """Compare what was done with what is wanted now.
 
     `old` are the operations of the revised turn that are not undone, `wanted` the steps of the new
     plan, `drop` the operations that the user gave up in so many words, `seen` the reads that were
-    made already, by tool and identity, `replaced` which operation each of `old` had replaced: where
-    that one is wanted after all, what had replaced it is released.
+    made already, by tool and identity, `replaced_by` what stands in for an operation that a change
+    of mind before this one gave up: it waits for what replaces that now, and where it is wanted
+    after all, what stood in for it is released.
     """
     owing = [operation for operation in old if operation.state not in NOTHING_OWED]
     steps, kept = _keep(owing, wanted)
     rest = [operation for operation in owing if operation.id not in kept]
-    changed = _replace(rest, steps, drop=drop)
+    ids = {operation.id for operation in owing}
+    chain = {old: new for old, new in (replaced_by or {}).items() if new in ids}
+    rest_ids = {o.id for o in rest if o.id not in drop}
+    changed = _replace([o for o in rest if o.id in rest_ids and o.id not in chain], steps)
     steps = [
         _with_old(step, changed.get(n), contract_of=contract_of) for n, step in enumerate(steps)
     ]
     step_of = {operation.id: n for n, operation in changed.items()}
-    for operation in rest:
-        before = (replaced or {}).get(operation.id, "")
-        if before in kept and operation.id not in step_of:
-            step_of[operation.id] = kept[before]
+    back = {new: kept[old] for old, new in chain.items() if old in kept and new in rest_ids}
+    step_of = {**back, **step_of}
+    step_of |= _follow(rest_ids - step_of.keys(), chain, {**kept, **step_of})
     given_up = [o for o in rest if o.id in step_of or o.id in drop]
     return Revision(
         steps=tuple(steps),
@@ -114,18 +117,30 @@ def _keep(owing: Sequence[Operation], wanted: Sequence[Step]) -> tuple[list[Step
     return steps, kept
 
 
-def _replace(
-    rest: Sequence[Operation], steps: Sequence[Step], *, drop: frozenset[str]
-) -> dict[int, Operation]:
+def _follow(
+    given_up: Set[str], chain: Mapping[str, str], place_of: Mapping[str, int]
+) -> dict[str, int]:
+    """Let what was given up before wait for what now stands in for its replacement."""
+    found: dict[str, int] = {}
+    for old in given_up:
+        new = old
+        for _ in chain:
+            new = chain.get(new, new)
+        if new != old and new in place_of:
+            found[old] = place_of[new]
+    return found
+
+
+def _replace(waiting: Sequence[Operation], steps: Sequence[Step]) -> dict[int, Operation]:
     """Pair what is left of each tool, in order: step number to the operation it replaces."""
     replaced: dict[int, Operation] = {}
-    waiting = [o for o in rest if o.id not in drop]
+    left = list(waiting)
     for n, step in enumerate(steps):
         if step.keeps or step.reads:
             continue
-        old = next((o for o in waiting if o.tool == step.tool), None)
+        old = next((o for o in left if o.tool == step.tool), None)
         if old is not None:
-            waiting.remove(old)
+            left.remove(old)
             replaced[n] = old
     return replaced
 

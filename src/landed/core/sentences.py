@@ -119,16 +119,20 @@ TURN: Mapping[str, Mapping[str, str]] = {
         "stays": "{held} stays",
         "stays_beside": "{held} stays, beside {beside}",
         "owed": "if it turns out that it happened, tell me and I will take it back",
+        "first": "I give up {held} before what replaces it is certain: {why}",
         "not_done": "not done: {calls}",
         "not_yet": "not done before that is known: {calls}",
+        "superseded": "not done, because something else was wanted meanwhile: {calls}",
     },
     "es": {
         "kept": "{held} queda como está",
         "stays": "{held} se queda",
         "stays_beside": "{held} se queda, junto a {beside}",
         "owed": "si resulta que se hizo, dímelo y lo deshago",
+        "first": "suelto {held} antes de tener seguro lo que lo sustituye: {why}",
         "not_done": "sin hacer: {calls}",
         "not_yet": "sin hacer hasta que se sepa: {calls}",
+        "superseded": "sin hacer, porque entretanto se quiso otra cosa: {calls}",
     },
 }
 

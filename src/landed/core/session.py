@@ -154,15 +154,20 @@ def observation_of(record: Record) -> Observation:
     )
 
 
-def saying(*, id: str, tenant: str, session: str, turn: str, text: str, at: float) -> Changes:
-    """Return the unit that keeps what the agent told the person at the end of a turn."""
+def saying(
+    *, id: str, tenant: str, session: str, turn: str, text: str, at: float, state: str = "said"
+) -> Changes:
+    """Return the unit that keeps what the agent told the person.
+
+    `state` is `said` at the end of a turn, `announced` before something is done.
+    """
     frozen: dict[str, Json] = {"turn": turn, "text": text, "at": at}
     move = _born_closed(
         id=id,
         kind=Kind.MESSAGE,
         tenant=tenant,
         session=session,
-        state="said",
+        state=state,
         at=at,
         frozen=frozen,
     )

@@ -9,10 +9,11 @@ from landed.core.changes import Kind
 from landed.core.errors import ProposalError, StaleWriteError
 from landed.core.history import Item, View
 from landed.core.key import Ask
+from landed.core.operation import from_record
 from landed.core.plan import Plan, Wanted
 from landed.core.question import About, Question, QuestionState, last_question_name, question_from
 from landed.core.report import Report
-from landed.core.scope import Answered, AskPerson, Planned, Revised
+from landed.core.scope import Answered, AskPerson, Planned, Revised, Told
 from landed.core.session import Input, input_of, opening, saying
 from landed.core.value import PlanValue
 from landed.core.yes import Answer, read
@@ -131,21 +132,21 @@ class Runtime(Performing):
         """Put a question to the person, and return its id; nothing is interrupted by it.
 
         With `turn` it asks what was meant for that turn, which can then be revised also when it
-        ends before the answer comes.
-        With `operation` and `claim` it asks whether what somebody says is to be taken for true:
-        that an operation in doubt made the thing of that id. Only the person's yes settles it.
-        Raises `ProposalError` for an operation that is settled already.
+        ends before the answer comes. With `operation` and `claim` it asks whether what somebody
+        says is to be taken for true: that an operation in doubt made the thing of that id. Only the
+        person's yes settles it. The same text for the same input is asked once. Raises
+        `ProposalError` for an operation that is settled already.
         """
         self._check_open()
+        if before := await self._asked(heard, text):
+            return before
         if operation:
             held = await self.driver.reader.operation(operation)
             if held.final:
                 raise ProposalError(f"{operation} is {held.state} already; nothing is in doubt")
         subject = operation
         if turn:
-            subject = await self.planner.plan_of(
-                turn, tenant=heard.tenant, session=heard.session
-            )
+            subject = await self.planner.plan_of(turn, tenant=heard.tenant, session=heard.session)
         asked = AskPerson(
             turn=heard.turn,
             tenant=heard.tenant,
@@ -158,8 +159,7 @@ class Runtime(Performing):
         )
         loop = self.driver.loop_of(tenant=heard.tenant, session=heard.session)
         await loop.hand_in(asked)
-        last = await self._last_question(heard.tenant, heard.session)
-        return last.id if last is not None else ""
+        return await self._asked(heard, text)
 
     async def approve(self, question: str, *, principal: str) -> None:
         """Say yes to a question, as the person it was put to.
@@ -176,8 +176,13 @@ class Runtime(Performing):
     async def history(
         self, session: str = "main", *, tenant: str = "default", view: View = View.CACHE
     ) -> tuple[Item, ...]:
-        """Return what a model is shown of a session, computed from the records."""
+        """Return what a model is shown of a session, computed from the records.
+
+        What is still open is kept as told in this state, so that these words stay where they are
+        when more is known: that is appended.
+        """
         self._check_open()
+        await self._tell_open(session, tenant)
         return await self.driver.reader.history(session, tenant=tenant, view=view)
 
     async def report(self, turn: str, *, language: str = "") -> Report:
@@ -194,6 +199,19 @@ class Runtime(Performing):
 
     # What these verbs share.
 
+    async def _tell_open(self, session: str, tenant: str) -> None:
+        """Keep of what is open and held here that a model was shown it as it stands."""
+        records = await self.driver.reader.records(tenant=tenant, session=session)
+        held = [from_record(r) for r in records if r.kind is Kind.OPERATION and r.open]
+        told = [
+            Told(operation=operation.id, state=operation.state)
+            for operation in held
+            if operation.worker == self.driver.worker and operation.told != operation.state
+        ]
+        if told:
+            loop = self.driver.loop_of(tenant=tenant, session=session)
+            await asyncio.gather(*map(loop.hand_in, told))
+
     async def _take_down(self, received: Input) -> None:
         last = None
         if received.origin == "user":
@@ -209,6 +227,12 @@ class Runtime(Performing):
             at=received.at,
         )
         await self.driver.loop_of(tenant=last.tenant, session=last.session).hand_in(answered)
+
+    async def _asked(self, heard: Input, text: str) -> str:
+        """Return the question of that text which was put for an input, "" for none."""
+        records = await self.driver.reader.records(tenant=heard.tenant, session=heard.session)
+        asked = [question_from(r) for r in records if r.kind is Kind.QUESTION]
+        return next((q.id for q in asked if (q.turn, q.text) == (heard.turn, text)), "")
 
     async def _last_question(self, tenant: str, session: str) -> Question | None:
         name = last_question_name(tenant=tenant, session=session)

@@ -64,9 +64,7 @@ class Agent:
         _, plan = await self.start(text, delivery=delivery, origin=origin)
         return await plan
 
-    async def change(
-        self, turn: str, text: str, *, delivery: str, origin: str = "user"
-    ) -> Input:
+    async def change(self, turn: str, text: str, *, delivery: str, origin: str = "user") -> Input:
         """Receive words that change what a turn wants, and carry the change out."""
         heard, carried_out = await self.begin_change(turn, text, delivery=delivery, origin=origin)
         await carried_out
@@ -83,8 +81,8 @@ class Agent:
 
     async def _act_on(self, heard: Input, turn: str, change: Change) -> None:
         if change.claim:
-            operation = await self._in_doubt()
-            await self.rt.ask(heard, change.unsure, claim=change.claim, operation=operation)
+            for operation in await self._in_doubt():
+                await self.rt.ask(heard, change.unsure, claim=change.claim, operation=operation)
         elif change.unsure:
             await self.rt.ask(heard, change.unsure, turn=turn)
         else:
@@ -92,10 +90,10 @@ class Agent:
             changed = {**change.change, **also}
             await self.rt.revise(turn, heard, change=changed, drop=change.drop)
 
-    async def _in_doubt(self) -> str:
-        """Return the operation that nobody could tell about."""
+    async def _in_doubt(self) -> list[str]:
+        """Return what nobody could tell about: one operation, or none once that is settled."""
         _, operations = await read_session(self.rt.driver.store, self.session)
-        return next(o.id for o in operations if o.state is State.UNDECIDED)
+        return [o.id for o in operations if o.state is State.UNDECIDED][:1]
 
     async def until(self, type: str, words: str) -> None:
         """Wait until the timeline has such a line, for `SEEN_MAX_S` at most."""

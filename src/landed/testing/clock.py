@@ -5,7 +5,13 @@ from collections import Counter
 from datetime import UTC, datetime
 
 # Operations and observations are one series, so that a call keeps its number whatever its effect.
-_PREFIXES = {"operation": "op-a", "observation": "op-a", "turn": "T", "input": "in-"}
+_PREFIXES = {
+    "operation": "op-a",
+    "observation": "op-a",
+    "turn": "T",
+    "input": "in-",
+    "question": "A",
+}
 
 
 def parse_utc(text: str) -> float:

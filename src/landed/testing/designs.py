@@ -126,9 +126,7 @@ def _written(decided: Next, gone: list[Operation], now: float) -> Next:
     changes = decided.changes
     return replace(
         decided,
-        changes=replace(
-            changes, moves=(*moves, *changes.moves), frees=(*frees, *changes.frees)
-        ),
+        changes=replace(changes, moves=(*moves, *changes.moves), frees=(*frees, *changes.frees)),
         commands=(*(StopWaiting(operation=o) for o in gone), *decided.commands),
     )
 

@@ -42,7 +42,8 @@ class Violation:
 class Explored:
     """What a search saw: the shortest violation of each kind, and whether it saw everything.
 
-    `depth` is the length of the longest of the shortest ways to a state.
+    `depth` is the length of the longest of the shortest ways to a state, `happened` every step that
+    was taken anywhere.
     """
 
     states: int
@@ -50,6 +51,7 @@ class Explored:
     depth: int
     complete: bool
     violations: tuple[Violation, ...]
+    happened: frozenset[str]
 
     @property
     def holds(self) -> bool:
@@ -63,12 +65,12 @@ def explore(
     rules: Rules = RULES,
     driver: Driver | None = None,
     bounds: Bounds | None = None,
-    until: str = "",
+    until: Sequence[str] = (),
 ) -> Explored:
     """Visit every state that one operation under `contract` can get into, within `bounds`.
 
     Times in the contract should be whole ticks (`TICK_S`), its deadline less than one. The search
-    ends early, and is then not complete, once the promise named by `until` is broken or
+    ends early, and is then not complete, once all promises in `until` are broken or
     `bounds.states_max` is reached. The same arguments give the same answer.
     """
     setup = Setup(
@@ -103,25 +105,30 @@ class _Search:
         self.numbers: dict[Key, int] = {}
         self.found_from = array("l")
         self.found_by: list[str] = []
+        self.happened: set[str] = set()
         self.calm_to = array("l")
         self.transitions = 0
         self.depth = 0
         self.complete = False
         self.wrong: dict[str, tuple[str, ...]] = {}
 
-    def run(self, until: str) -> None:
+    def run(self, until: Sequence[str]) -> None:
         world = first_world(self.setup)
         level = [(self._add(self.naming.key(world), NOWHERE, ""), world)]
         while level:
             following: list[tuple[int, World]] = []
             for number, world in level:
                 following += self._expand(number, world)
-                if until in self.wrong or len(self.numbers) > self.setup.bounds.states_max:
+                if self._is_over(until):
                     return
             level = following
             self.depth += bool(level)
         self.complete = True
         self._find_stuck()
+
+    def _is_over(self, until: Sequence[str]) -> bool:
+        found = bool(until) and self.wrong.keys() >= set(until)
+        return found or len(self.numbers) > self.setup.bounds.states_max
 
     def explored(self) -> Explored:
         violations = (Violation(says=says, trace=trace) for says, trace in self.wrong.items())
@@ -131,12 +138,14 @@ class _Search:
             depth=self.depth,
             complete=self.complete,
             violations=tuple(violations),
+            happened=frozenset(self.happened),
         )
 
     def _expand(self, number: int, world: World) -> Iterator[tuple[int, World]]:
         """Yield the new states one step further. What is past harm is not looked at."""
         for step in steps(world, self.setup):
             self.transitions += 1
+            self.happened.add(step.says)
             harm = wrong_world(step.world, self.setup.contract)
             for wrong in (step.wrong, harm):
                 if wrong and wrong not in self.wrong:
@@ -226,18 +235,18 @@ def _say_case(name: str, *, deep: bool) -> bool:
 
 def _say_mutant(name: str, mutant: Mutant, *, traces: bool) -> bool:
     for violation in explore_mutant(mutant).violations:
-        if violation.says == mutant.breaks:
+        if violation.says == mutant.breaks[-1]:
             _say(f"{name:<26}{mutant.case:<26}{len(violation.trace):>5}  {violation.says}")
             if traces:
                 _say("\n".join(str(violation).splitlines()[1:]))
             return True
-    _say(f"{name:<26}{mutant.case:<26}    -  NOT CAUGHT: {mutant.breaks}")
+    _say(f"{name:<26}{mutant.case:<26}    -  NOT CAUGHT: {mutant.breaks[-1]}")
     return False
 
 
 def _say_equivalent(name: str, equivalent: Equivalent) -> bool:
-    case = CASES[equivalent.case]
-    holds = explore(case.contract, driver=equivalent.driver, bounds=case.bounds).holds
+    contract = CASES[equivalent.case].contract
+    holds = explore(contract, driver=equivalent.driver, bounds=equivalent.bounds).holds
     _say(f"{name:<26}{equivalent.case:<26}       {equivalent.reason if holds else 'CAUGHT'}")
     return holds
 

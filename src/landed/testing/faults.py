@@ -26,7 +26,7 @@ COMMANDS = ("send", "lookup", "close", "read-back")
 _EVENTS = {
     *(str(event) for kind in (Happened, PlanEvent, QuestionEvent, ReleaseEvent) for event in kind),
     # What is born closed: inputs, turns, observations, messages and contracts.
-    *("received", "opened", "answered", "unanswered", "dropped", "said", "seen"),
+    *("received", "opened", "answered", "unanswered", "dropped", "said", "announced", "seen"),
 }
 _FORM = re.compile(r"(before|after):([a-z_-]+)(?::([A-Za-z0-9_.-]+))?(?:#([1-9][0-9]*))?")
 

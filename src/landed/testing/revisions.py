@@ -1,9 +1,7 @@
 """The scenarios of a change of mind in mid-request: one table, not two; and the wrong designs."""
 
-import asyncio
 from dataclasses import replace
 
-from landed.testing.acting import Agent
 from landed.testing.designs import (
     KEY_PER_STEP,
     KEY_PER_STEP_UNGUARDED,
@@ -16,149 +14,46 @@ from landed.testing.scenario import Scenario
 from landed.testing.wishes import (
     ANSWER_LOST,
     ANSWER_SLOW,
-    AS_WELL,
     CHANGES,
     CHARGES,
     CHARGES_MORE_SOON,
     CORRECTED,
     FRIDAY,
-    FRIDAY_AFTER_ALL,
-    GROUP,
-    INSTEAD,
     INTENTS,
-    IT_IS_BOOKED,
-    LATER,
     LOOKUP_ONLY,
-    NO,
-    NOBODY_TELLS,
-    RAIN,
     RECEIPT_LATE,
     RECEIPT_LOST,
     REQUEST_SLOW,
-    SAM_ONLY,
-    SATURDAY,
     SATURDAY_FULL,
     SATURDAY_SECOND,
-    SATURDAY_TOO,
-    SENT,
     TELLS_NOTHING,
-    TEXTED,
     TOLD_FRIDAY,
     TOLD_SATURDAY,
-    YES,
-    changed,
+    group,
+    later,
+    rain,
+    sam_only,
+    saturday,
+    saturday_after_the_text,
+    saturday_and_back,
+    saturday_as_well,
+    saturday_before_it_arrives,
+    saturday_instead,
+    saturday_no,
+    saturday_then_a_confirmation,
+    saturday_too,
+    saturday_unknowable,
+    saturday_yes,
+    saturday_yes_late,
 )
 from landed.testing.worlds.restaurant import Restaurant
 
 SOON_GIVEN_UP: dict[str, object] = {"escalate_after_s": 60.0}
-FEE_RISES_S = 10.0  # after the start; by then `CHARGES_MORE_SOON` asks for more
-
-
-async def saturday(agent: Agent) -> None:
-    """The booking is in flight when the user says Saturday."""
-    await changed(agent, SATURDAY)
-
-
-async def saturday_before_it_arrives(agent: Agent) -> None:
-    """The request for Friday is still on its way when the user says Saturday."""
-    await changed(agent, SATURDAY, when=SENT)
-
-
-async def saturday_after_the_text(agent: Agent) -> None:
-    """The group was told of Friday, and no receipt is here yet, when the user says Saturday."""
-    await changed(agent, SATURDAY, when=TEXTED)
-
-
-async def saturday_and_back(agent: Agent) -> None:
-    """Saturday, and Friday after all, while Saturday is in flight."""
-    heard, plan = await agent.start(GROUP, delivery="d1")
-    await agent.until("restaurant", "committed R1")
-    second, revised = await agent.begin_change(heard.turn, SATURDAY, delivery="d2")
-    await agent.until("restaurant", "committed R2")
-    third = await agent.change(second.turn, FRIDAY_AFTER_ALL, delivery="d3")
-    await asyncio.gather(plan, revised)
-    await agent.answer(third)
-
-
-async def later(agent: Agent) -> None:
-    """The same day, an hour later."""
-    await changed(agent, LATER)
-
-
-async def sam_only(agent: Agent) -> None:
-    """The table stays; somebody else is told."""
-    await changed(agent, SAM_ONLY)
-
-
-async def saturday_too(agent: Agent) -> None:
-    """Words that the model cannot read for sure: it asks."""
-    await changed(agent, SATURDAY_TOO)
-
-
-async def saturday_instead(agent: Agent) -> None:
-    """The same, and the user answers that it is Saturday instead."""
-    await _answered(agent, INSTEAD)
-
-
-async def saturday_as_well(agent: Agent) -> None:
-    """The same, and the user answers that it is Saturday as well."""
-    await _answered(agent, AS_WELL)
-
-
-async def _answered(agent: Agent, text: str) -> None:
-    heard, plan = await agent.start(GROUP, delivery="d1")
-    await agent.until("restaurant", "committed")
-    await agent.change(heard.turn, SATURDAY_TOO, delivery="d2")
-    await plan
-    await agent.answer(await agent.change(heard.turn, text, delivery="d3"))
-
-
-async def saturday_yes(agent: Agent) -> None:
-    """Saturday, and a yes to the question that comes of it."""
-    await changed(agent, SATURDAY)
-    await agent.answer(await agent.say(YES, delivery="d3"))
-
-
-async def saturday_no(agent: Agent) -> None:
-    """Saturday, and a no to the question that comes of it."""
-    await changed(agent, SATURDAY)
-    await agent.answer(await agent.say(NO, delivery="d3"))
-
-
-async def saturday_yes_late(agent: Agent) -> None:
-    """Saturday, and a yes that comes when the price has changed."""
-    await changed(agent, SATURDAY)
-    await asyncio.sleep(max(0.0, FEE_RISES_S - agent.timeline.now()))
-    await agent.answer(await agent.say(YES, delivery="d3"))
-
-
-async def saturday_then_a_confirmation(agent: Agent) -> None:
-    """Nobody can tell about Friday; then its confirmation arrives, and the user hands it in."""
-    turn = await changed(agent, SATURDAY, rests=NOBODY_TELLS)
-    await agent.change(turn, IT_IS_BOOKED, delivery="d3")
-    await agent.answer(await agent.say(YES, delivery="d4"))
-
-
-async def saturday_unknowable(agent: Agent) -> None:
-    """Saturday is booked, and nobody can tell about Friday."""
-    await changed(agent, SATURDAY, rests=NOBODY_TELLS)
-
-
-async def rain(agent: Agent) -> None:
-    """Not the user but the weather changes the plan."""
-    await changed(agent, RAIN, origin="weather")
-
-
-async def group(agent: Agent) -> None:
-    """The user asks once, for a table and a text."""
-    heard, plan = await agent.start(GROUP, delivery="d1")
-    await plan
-    await agent.answer(heard)
 
 
 IN_FLIGHT = Scenario(
     name="revise-in-flight",
-    line="'Actually, Saturday' while Friday's request is in flight: found out, replaced, one table.",
+    line="'Actually, Saturday' while Friday is in flight: found out, replaced, one table.",
     script=saturday,
     intents=INTENTS,
     changes=CHANGES,
@@ -170,7 +65,7 @@ IN_FLIGHT = Scenario(
 DELAYED = replace(
     IN_FLIGHT,
     name="revise-delayed",
-    line="The same while Friday's request is still on its way: its key is closed, it comes too late.",
+    line="The same while Friday's request is on its way: its key is closed, it comes too late.",
     script=saturday_before_it_arrives,
     faults=REQUEST_SLOW,
     holds=("R1 Sat 19:00 x4",),
@@ -245,7 +140,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     replace(
         IN_FLIGHT,
         name="no-lookup",
-        line="The reply is lost and nothing can be asked: told as a doubt, and in front of a person.",
+        line="The reply is lost and nobody can be asked: told as a doubt, put before a person.",
         script=group,
         restaurant=Restaurant(can_look_up=False, can_close=False),
         faults=ANSWER_LOST,
@@ -291,7 +186,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     replace(
         IN_FLIGHT,
         name="revise-time",
-        line="'Actually, make it 20:00': one detail makes it another table; the old one is released.",
+        line="'Actually, make it 20:00': that is another table, and the old one is released.",
         script=later,
         holds=("R2 Fri 20:00 x4",),
         texts=("M1 group: table for 4, Fri 20:00",),
@@ -408,7 +303,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     replace(
         UNKNOWABLE,
         name="late-confirmation",
-        line="Nobody could tell about Friday; its confirmation is handed in, and Friday is released.",
+        line="Nobody could tell about Friday; its confirmation comes in, and Friday is released.",
         script=saturday_then_a_confirmation,
         holds=(SATURDAY_SECOND,),
         reconciled=True,
@@ -423,7 +318,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     replace(
         IN_FLIGHT,
         name="revise-crash-before-release",
-        line="Killed with Saturday booked and Friday not released yet: released once, after restart.",
+        line="Killed with Saturday booked and Friday not released: released once, after restart.",
         kill=("before:send:cancel_reservation",),
     ),
     replace(
@@ -439,13 +334,13 @@ SCENARIOS: tuple[Scenario, ...] = (
     replace(
         IN_FLIGHT,
         name="acknowledged-input",
-        line="Killed between taking 'Saturday' down and acting on it: acted on once, after restart.",
+        line="Killed after 'Saturday' was taken down, before it was acted on: acted on once.",
         kill=("after:opened#2",),
     ),
     replace(
         IN_FLIGHT,
         name="turn-without-the-user",
-        line="The forecast moves the table to Saturday: nobody asked, so Friday needs the user's yes.",
+        line="The forecast moves the table: nobody asked for that, so Friday needs the user's yes.",
         script=rain,
         holds=(FRIDAY, SATURDAY_SECOND),
         says=("Booked R2 (Sat 19:00 for 4)", "is final. Shall I?"),

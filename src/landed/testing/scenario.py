@@ -54,7 +54,7 @@ class Scenario:
     `design` is ours unless a wrong one is to be seen failing. `kill` are the points at which the
     first, the second, … process is killed. `holds` is what the restaurant must hold in the end and
     `texts` what must have gone out, `reconciled` whether records and world must agree, `says` what
-    the last message must contain.
+    the last message must contain. Where it is not `tabulated`, nothing is said of its end.
     """
 
     name: str
@@ -74,6 +74,7 @@ class Scenario:
     texts: tuple[str, ...] = ()
     reconciled: bool = True
     says: tuple[str, ...] = ()
+    tabulated: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +94,8 @@ class Ran:
 
     @property
     def as_described(self) -> bool | None:
-        """Whether it ended as its description says; None for kills of which that says nothing."""
-        if self.kill != self.scenario.kill:
+        """Whether it ended as its description says; None where that says nothing of such a run."""
+        if self.kill != self.scenario.kill or not self.scenario.tabulated:
             return None
         wanted = {"restaurant": self.scenario.holds, "texts": self.scenario.texts}
         held = {name: tuple(str(one["text"]) for one in held) for name, held in self.world.items()}

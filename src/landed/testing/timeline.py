@@ -12,7 +12,7 @@ from landed.core.changes import Changes, Kind, Move, Record
 from landed.core.event import Event
 from landed.core.journal import Entry, as_of
 from landed.core.operation import Happened, Operation, Source, State, from_record
-from landed.core.plan import PlanEvent, plan_from
+from landed.core.plan import At, PlanEvent, plan_from
 from landed.core.question import QuestionEvent, question_from
 from landed.core.session import input_of, observation_of
 from landed.core.store import Store
@@ -163,8 +163,18 @@ def _plan(timeline: Timeline, move: Move) -> None:
         for step in plan.steps:
             if step.keeps:
                 timeline.add("skip", f"{plan.turn} {step.tool}: kept, {step.keeps}")
+    if PlanEvent(move.event.name) is PlanEvent.SUPERSEDED:
+        for step, place in zip(plan.steps, plan.places, strict=True):
+            if place.at is At.WAITING and not step.reads:
+                timeline.add("skip", f"{plan.turn} {step.tool}: not done, superseded by {plan.why}")
     if PlanEvent(move.event.name) is PlanEvent.BROKE_OFF:
         timeline.add("skip", f"{plan.turn} the rest is not done: {plan.why}")
+
+
+def _message(timeline: Timeline, move: Move) -> None:
+    """Tell of what was said before it was done; what is said last is not a line of its own."""
+    if move.after.state == "announced":
+        timeline.add("message", f"{move.after.frozen['turn']} {move.after.frozen['text']}")
 
 
 _TELLERS: Mapping[Kind, Callable[[Timeline, Move], None]] = {
@@ -174,6 +184,7 @@ _TELLERS: Mapping[Kind, Callable[[Timeline, Move], None]] = {
     Kind.RELEASE: _release,
     Kind.QUESTION: _question,
     Kind.PLAN: _plan,
+    Kind.MESSAGE: _message,
 }
 
 RELEASE_LINES: Mapping[ReleaseEvent, tuple[str, str]] = {

@@ -12,19 +12,22 @@ from landed.core.absorb import CameBack, Looked, Moved, Replied, absorb
 from landed.core.changes import Changes, Move, Record, Stored, apply
 from landed.core.contract import Contract
 from landed.core.doubt import Ask, Verdict, WaitUntil, doubt
-from landed.core.operation import Happened, Operation, State
-from landed.core.outcome import Absent, NoAnswer, Refused
+from landed.core.operation import Happened, Operation, State, moved
+from landed.core.outcome import Absent, Acknowledged, NoAnswer, Refused
 from landed.core.rules import RULES, Rules
 from landed.testing.designs import absent_is_no, cancel_is_cancelled, lost_is_refused
 from landed.testing.explored.cases import SHORTER, WIDE
 from landed.testing.explored.properties import (
     CAN_STILL_LAND,
+    CORE_RAISED,
     NAMES_ADRIFT,
     NO_IS_A_NO,
     REFUSAL_LOST,
     SENT_AFTER_CLOSING,
     SENT_AGAIN_REFUSED,
+    SENT_FORGOTTEN,
     SENT_ON_MAYBE,
+    SENT_UNCOMPARED,
     SENT_UNRECORDED,
     SENT_UNWANTED,
     SETTLED_MOVED,
@@ -38,10 +41,13 @@ from landed.testing.explored.world import Bounds, Driver
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
-    """A wrong design; `breaks` is the promise that it breaks under the contract of `case`."""
+    """A wrong design; `breaks` are promises that it breaks under the contract of `case`.
+
+    The last of them is the one worth showing.
+    """
 
     case: str
-    breaks: str
+    breaks: tuple[str, ...]
     rules: Rules = RULES
     driver: Driver = field(default_factory=Driver)
     bounds: Bounds | None = None
@@ -53,15 +59,14 @@ class Equivalent:
 
     case: str
     driver: Driver
+    bounds: Bounds
     reason: str
 
 
 # Rules.
 
 
-def refused_resend_is_no(
-    operation: Operation, contract: Contract, back: CameBack
-) -> Moved | None:
+def refused_resend_is_no(operation: Operation, contract: Contract, back: CameBack) -> Moved | None:
     """Take the refusal of a resend for a word about the first send."""
     refused = isinstance(back, Replied) and isinstance(back.outcome, Refused)
     if refused and operation.state is State.RESENT:
@@ -153,6 +158,14 @@ def last_answer_wins(operation: Operation, contract: Contract, back: CameBack) -
     return absorb(operation, contract, back)
 
 
+def refuses_a_late_yes(operation: Operation, contract: Contract, back: CameBack) -> Moved | None:
+    """Know no move for a yes that comes when it is already known."""
+    late = isinstance(back, Replied) and isinstance(back.outcome, Acknowledged)
+    if late and operation.final:
+        return Happened.ACKNOWLEDGED, moved(operation, Happened.ACKNOWLEDGED, at=back.at)
+    return absorb(operation, contract, back)
+
+
 # Stores.
 
 Written = tuple[Stored, tuple[Record, ...]]
@@ -195,77 +208,83 @@ def nameless(stored: Stored, changes: Changes) -> Written:
 
 MUTANTS: Mapping[str, Mutant] = {
     "timeout-is-no": Mutant(
-        case="bare", breaks=CAN_STILL_LAND, rules=Rules(absorb=lost_is_refused)
+        case="bare", breaks=(CAN_STILL_LAND,), rules=Rules(absorb=lost_is_refused)
     ),
     "cancel-is-cancelled": Mutant(
-        case="bare", breaks=CAN_STILL_LAND, driver=Driver(what_next=cancel_is_cancelled)
+        case="bare", breaks=(CAN_STILL_LAND,), driver=Driver(what_next=cancel_is_cancelled)
     ),
     "lookup-instead-of-close": Mutant(
-        case="uncompared-lookup-close", breaks=CAN_STILL_LAND, rules=Rules(absorb=absent_is_no)
+        case="uncompared-lookup-close", breaks=(CAN_STILL_LAND,), rules=Rules(absorb=absent_is_no)
     ),
     "send-before-commit": Mutant(
-        case="bare", breaks=SENT_UNRECORDED, driver=Driver(sends_first=True)
+        case="bare", breaks=(SENT_UNRECORDED,), driver=Driver(sends_first=True)
     ),
-    "no-fencing": Mutant(case="keyed", breaks=STALE_WRITE, driver=Driver(commit=unfenced)),
+    "no-fencing": Mutant(case="keyed", breaks=(STALE_WRITE,), driver=Driver(commit=unfenced)),
     "last-write-wins": Mutant(
-        case="bare", breaks=TWO_EFFECTS, driver=Driver(commit=last_write_wins)
+        case="bare", breaks=(TWO_EFFECTS,), driver=Driver(commit=last_write_wins)
     ),
-    "no-names": Mutant(case="bare", breaks=NAMES_ADRIFT, driver=Driver(commit=nameless)),
+    "no-names": Mutant(case="bare", breaks=(NAMES_ADRIFT,), driver=Driver(commit=nameless)),
     "refused-resend-is-failed": Mutant(
-        case="keyed", breaks=NO_IS_A_NO, rules=Rules(absorb=refused_resend_is_no)
+        case="keyed", breaks=(NO_IS_A_NO,), rules=Rules(absorb=refused_resend_is_no)
     ),
     "last-answer-wins": Mutant(
-        case="keyed", breaks=SETTLED_MOVED, rules=Rules(absorb=last_answer_wins), bounds=WIDE
+        case="keyed", breaks=(SETTLED_MOVED,), rules=Rules(absorb=last_answer_wins), bounds=WIDE
     ),
     "counts-what-never-left": Mutant(
-        case="bare", breaks=REFUSAL_LOST, rules=Rules(absorb=counts_what_never_left)
+        case="bare", breaks=(REFUSAL_LOST,), rules=Rules(absorb=counts_what_never_left)
     ),
     "resend-after-close": Mutant(
         case="keyed-lookup-close",
-        breaks=SENT_AFTER_CLOSING,
+        breaks=(SENT_AFTER_CLOSING,),
         rules=Rules(doubt=resend_after_close),
         bounds=SHORTER,
     ),
     "resend-unwanted": Mutant(
-        case="keyed", breaks=SENT_UNWANTED, rules=Rules(doubt=resend_unwanted)
+        case="keyed", breaks=(SENT_UNWANTED,), rules=Rules(doubt=resend_unwanted)
     ),
     "resend-refused": Mutant(
-        case="keyed", breaks=SENT_AGAIN_REFUSED, rules=Rules(doubt=resend_refused)
+        case="keyed", breaks=(SENT_AGAIN_REFUSED,), rules=Rules(doubt=resend_refused)
     ),
     "resend-uncompared": Mutant(
-        case="bare", breaks=TWO_EFFECTS, rules=Rules(doubt=resend_uncompared)
+        case="bare",
+        breaks=(SENT_UNCOMPARED, TWO_EFFECTS),
+        rules=Rules(doubt=resend_uncompared),
     ),
     "resend-on-maybe": Mutant(
-        case="keyed-lookup", breaks=SENT_ON_MAYBE, rules=Rules(doubt=resend_on_maybe)
+        case="keyed-lookup", breaks=(SENT_ON_MAYBE,), rules=Rules(doubt=resend_on_maybe)
     ),
     "forget-too-early": Mutant(
-        case="forgetful", breaks=TWO_EFFECTS, rules=Rules(doubt=resend_forgotten)
+        case="forgetful",
+        breaks=(SENT_FORGOTTEN, TWO_EFFECTS),
+        rules=Rules(doubt=resend_forgotten),
     ),
     "trusts-forgotten-keys": Mutant(
-        case="forgetful-close", breaks=NO_IS_A_NO, rules=Rules(absorb=never_forgets)
+        case="forgetful-close", breaks=(NO_IS_A_NO,), rules=Rules(absorb=never_forgets)
     ),
-    "leaves-late": Mutant(
-        case="forgetful", breaks=TWO_EFFECTS, driver=Driver(leaves_late=True)
-    ),
+    "leaves-late": Mutant(case="forgetful", breaks=(TWO_EFFECTS,), driver=Driver(leaves_late=True)),
     "stamped-when-leaving": Mutant(
-        case="refuses-late", breaks=CAN_STILL_LAND, driver=Driver(stamps_leaving=True)
+        case="refuses-late", breaks=(CAN_STILL_LAND,), driver=Driver(stamps_leaving=True)
     ),
     "answered-is-asked": Mutant(
-        case="refuses-late", breaks=NO_IS_A_NO, rules=Rules(absorb=answered_is_asked)
+        case="refuses-late", breaks=(NO_IS_A_NO,), rules=Rules(absorb=answered_is_asked)
     ),
     "lag-ignored": Mutant(
-        case="refuses-late-lagging", breaks=NO_IS_A_NO, rules=Rules(absorb=never_lags)
+        case="refuses-late-lagging", breaks=(NO_IS_A_NO,), rules=Rules(absorb=never_lags)
     ),
     "receipt-is-yes": Mutant(
-        case="read-back", breaks=YES_IS_A_YES, rules=Rules(absorb=receipt_is_yes)
+        case="read-back", breaks=(YES_IS_A_YES,), rules=Rules(absorb=receipt_is_yes)
     ),
-    "never-asks": Mutant(case="bare", breaks=STUCK, rules=Rules(doubt=never_asks)),
+    "refuses-a-late-yes": Mutant(
+        case="keyed", breaks=(CORE_RAISED,), rules=Rules(absorb=refuses_a_late_yes), bounds=WIDE
+    ),
+    "never-asks": Mutant(case="bare", breaks=(STUCK,), rules=Rules(doubt=never_asks)),
 }
 
 EQUIVALENTS: Mapping[str, Equivalent] = {
     "no-versions": Equivalent(
         case="keyed",
         driver=Driver(commit=unversioned),
+        bounds=replace(SHORTER, troubled_ticks=2),
         reason="under one claim only one worker writes, and it always knows the last version;"
         " with the epochs gone as well (last-write-wins) an operation takes effect twice",
     ),
@@ -274,6 +293,6 @@ EQUIVALENTS: Mapping[str, Equivalent] = {
 # What no design survives, and what is therefore promised only without it.
 LIMITS: Mapping[str, Mutant] = {
     "retrying-proxy": Mutant(
-        case="keyed", breaks=NO_IS_A_NO, bounds=replace(SHORTER, proxy=True)
+        case="keyed", breaks=(NO_IS_A_NO,), bounds=replace(SHORTER, proxy=True)
     ),
 }

@@ -1,4 +1,6 @@
-"""What the user says in the scenarios of a change of mind, and how the model reads it."""
+"""What the user says in the scenarios of a change of mind, when, and how the model reads it."""
+
+import asyncio
 
 from landed.core.canonical import Json
 from landed.testing.acting import Agent
@@ -51,6 +53,7 @@ REQUEST_SLOW = (Fault(path=RESERVE, kind="delay_request", seconds=40.0),)
 RECEIPT_LATE = (Fault(path=TEXT, kind="delay_reply", seconds=0.02),)
 RECEIPT_LOST = (Fault(path=TEXT, kind="lose_reply", hang=True),)
 
+FEE_RISES_S = 10.0  # after the start; by then `CHARGES_MORE_SOON` asks for more
 CHARGES = Restaurant(strict=True, fee_cents=2000)
 CHARGES_MORE_SOON = Restaurant(strict=True, fee_cents=2000, fee_after_s=5.0, fee_then_cents=3000)
 SATURDAY_FULL = Restaurant(strict=True, full=("Sat",))
@@ -59,7 +62,7 @@ LOOKUP_ONLY = Restaurant(strict=True, can_close=False)
 
 COMMITTED = ("restaurant", "committed")
 SENT = ("tool.sent", "reserve_table")
-TEXTED = ("texts", "texted")
+TEXT_SENT = ("tool.sent", "text_group")
 NOBODY_TELLS = ("resolve", "a person has to find out")
 
 
@@ -83,3 +86,105 @@ async def changed(
         await agent.until(*rests)
     await agent.answer(heard)
     return heard.turn
+
+
+async def saturday(agent: Agent) -> None:
+    """The booking is in flight when the user says Saturday."""
+    await changed(agent, SATURDAY)
+
+
+async def saturday_before_it_arrives(agent: Agent) -> None:
+    """The request for Friday is still on its way when the user says Saturday."""
+    await changed(agent, SATURDAY, when=SENT)
+
+
+async def saturday_after_the_text(agent: Agent) -> None:
+    """The text about Friday is out, and no receipt is here yet, when the user says Saturday."""
+    await changed(agent, SATURDAY, when=TEXT_SENT)
+
+
+async def saturday_and_back(agent: Agent) -> None:
+    """Saturday, and Friday after all, while Saturday is in flight."""
+    heard, plan = await agent.start(GROUP, delivery="d1")
+    await agent.until("restaurant", "committed R1")
+    second, revised = await agent.begin_change(heard.turn, SATURDAY, delivery="d2")
+    await agent.until("restaurant", "committed R2")
+    third = await agent.change(second.turn, FRIDAY_AFTER_ALL, delivery="d3")
+    await asyncio.gather(plan, revised)
+    await agent.answer(third)
+
+
+async def later(agent: Agent) -> None:
+    """The same day, an hour later."""
+    await changed(agent, LATER)
+
+
+async def sam_only(agent: Agent) -> None:
+    """The table stays; somebody else is told."""
+    await changed(agent, SAM_ONLY)
+
+
+async def saturday_too(agent: Agent) -> None:
+    """Words that the model cannot read for sure: it asks."""
+    await changed(agent, SATURDAY_TOO)
+
+
+async def saturday_instead(agent: Agent) -> None:
+    """The same, and the user answers that it is Saturday instead."""
+    await _answered(agent, INSTEAD)
+
+
+async def saturday_as_well(agent: Agent) -> None:
+    """The same, and the user answers that it is Saturday as well."""
+    await _answered(agent, AS_WELL)
+
+
+async def _answered(agent: Agent, text: str) -> None:
+    heard, plan = await agent.start(GROUP, delivery="d1")
+    await agent.until("restaurant", "committed")
+    await agent.change(heard.turn, SATURDAY_TOO, delivery="d2")
+    await plan
+    await agent.answer(await agent.change(heard.turn, text, delivery="d3"))
+
+
+async def saturday_yes(agent: Agent) -> None:
+    """Saturday, and a yes to the question that comes of it."""
+    await changed(agent, SATURDAY)
+    await agent.answer(await agent.say(YES, delivery="d3"))
+
+
+async def saturday_no(agent: Agent) -> None:
+    """Saturday, and a no to the question that comes of it."""
+    await changed(agent, SATURDAY)
+    await agent.answer(await agent.say(NO, delivery="d3"))
+
+
+async def saturday_yes_late(agent: Agent) -> None:
+    """Saturday, and a yes that comes when the price has changed."""
+    await changed(agent, SATURDAY)
+    await asyncio.sleep(max(0.0, FEE_RISES_S - agent.timeline.now()))
+    await agent.answer(await agent.say(YES, delivery="d3"))
+
+
+async def saturday_then_a_confirmation(agent: Agent) -> None:
+    """Nobody can tell about Friday; then its confirmation arrives, and the user hands it in."""
+    turn = await changed(agent, SATURDAY, rests=NOBODY_TELLS)
+    await agent.change(turn, IT_IS_BOOKED, delivery="d3")
+    await agent.answer(await agent.say(YES, delivery="d4"))
+
+
+async def saturday_unknowable(agent: Agent) -> None:
+    """Saturday is booked, and nobody can tell about Friday."""
+    await changed(agent, SATURDAY, rests=NOBODY_TELLS)
+
+
+async def rain(agent: Agent) -> None:
+    """Not the user but the weather changes the plan."""
+    await changed(agent, RAIN, origin="weather")
+
+
+async def group(agent: Agent) -> None:
+    """The user asks once, for a table and a text."""
+    heard, plan = await agent.start(GROUP, delivery="d1")
+    await plan
+    await agent.answer(heard)

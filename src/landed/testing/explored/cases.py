@@ -21,7 +21,8 @@ class Case:
 
 WIDE = Bounds()
 SHORTER = replace(WIDE, troubled_ticks=3, late_replies=False)
-NARROW = replace(SHORTER, send_by_ticks=1, sleepers=False)
+NARROW = replace(SHORTER, troubled_ticks=2, send_by_ticks=1, sleepers=False)
+AGEING = replace(SHORTER, sleepers=False)  # Long enough to send again what was forgotten.
 DEEP = replace(WIDE, looks=1, late_closes=True, states_max=5_000_000)
 
 BARE = Contract(
@@ -48,13 +49,13 @@ CASES: Mapping[str, Case] = {
     "bare": Case(contract=BARE, bounds=replace(WIDE, looks=1)),
     "assumed": Case(contract=ASSUMED, bounds=replace(SHORTER, inbox=2)),
     "read-back": Case(contract=READ_BACK, bounds=SHORTER),
-    "refuses-late": Case(contract=REFUSES_LATE, bounds=WIDE),
+    "refuses-late": Case(contract=REFUSES_LATE, bounds=replace(WIDE, troubled_ticks=3)),
     "refuses-late-lagging": Case(contract=LAGGING, bounds=replace(SHORTER, troubled_ticks=4)),
     "keyed": Case(contract=KEYED, bounds=SHORTER),
     "keyed-read-back": Case(contract=KEYED_READ_BACK, bounds=NARROW),
     "keyed-lookup": Case(contract=KEYED_LOOKUP, bounds=NARROW),
     "keyed-lookup-close": Case(contract=CLOSE, bounds=NARROW),
     "uncompared-lookup-close": Case(contract=UNCOMPARED, bounds=SHORTER),
-    "forgetful": Case(contract=FORGETFUL, bounds=replace(NARROW, send_by_ticks=2, let_gos=0)),
-    "forgetful-close": Case(contract=FORGETFUL_CLOSE, bounds=replace(NARROW, send_by_ticks=2)),
+    "forgetful": Case(contract=FORGETFUL, bounds=replace(AGEING, let_gos=0, copies=0)),
+    "forgetful-close": Case(contract=FORGETFUL_CLOSE, bounds=AGEING),
 }

@@ -13,7 +13,6 @@ from landed.core.errors import IllegalEventError, LeaseLostError, StaleWriteErro
 from landed.core.operation import Operation, from_record
 from landed.core.outcome import NotSent
 from landed.core.scope import (
-    Arrival,
     Asking,
     Command,
     Next,
@@ -26,6 +25,7 @@ from landed.core.scope import (
 )
 from landed.testing.explored.ledger import lost_by_now
 from landed.testing.explored.properties import (
+    CORE_RAISED,
     STALE_WRITE,
     wrong_hearing,
     wrong_start,
@@ -35,6 +35,7 @@ from landed.testing.explored.wire import NOT_YET_AT, answers_now, deaf
 from landed.testing.explored.world import (
     DIGEST,
     WORKERS,
+    Heard,
     Reply,
     Request,
     Setup,
@@ -42,9 +43,6 @@ from landed.testing.explored.world import (
     Worker,
     World,
 )
-
-CORE_RAISED = "the core raised"
-
 
 # A lap of the loop: the real core decides, and what it decides is committed.
 
@@ -63,7 +61,7 @@ def lap(world: World, which: int, setup: Setup) -> Iterator[Step]:
     try:
         decided = setup.driver.what_next(scope, setup.rules, world.at)
     except (IllegalEventError, LookupError, TypeError, ValueError) as error:
-        yield Step(f"{WORKERS[which]} takes a lap", world, wrong=f"{CORE_RAISED}: {error!r}")
+        yield Step(f"{WORKERS[which]} takes a lap: {error!r}", world, wrong=CORE_RAISED)
         return
     sends = _sends(decided.commands)
     if setup.driver.sends_first and sends:
@@ -93,7 +91,7 @@ def _scope(world: World, which: int, setup: Setup) -> Scope:
     """Return what a lap looks at: what something arrived for is loaded, unless others hold it."""
     worker = world.workers[which]
     operations = dict(worker.operations)
-    arrivals: list[Arrival] = []
+    arrivals: list[Heard] = []
     for arrival in worker.inbox:
         stored = None if isinstance(arrival, Proposed) else world.known.get(arrival.operation)
         if stored is not None and stored.id not in operations:
@@ -186,7 +184,7 @@ def _begin(
             case StopWaiting(operation=operation):
                 yield ", stops waiting", _stop_waiting(world, which, operation, setup)
                 return
-            case Send():
+            case _:
                 pass
     yield "", world
 

@@ -18,13 +18,15 @@ from landed.core.absorb import CameBack, Looked, Replied
 from landed.core.contract import Contract
 from landed.core.operation import Operation
 from landed.core.outcome import Absent
-from landed.core.scope import Arrival, Proposed, Send
+from landed.core.scope import Proposed, Send
 from landed.testing.explored.ledger import Line
-from landed.testing.explored.world import NOBODY, WORKERS, Request, World
+from landed.testing.explored.world import NOBODY, WORKERS, Heard, Request, World
 
 Key = tuple[int, ...]
 
-_DECIDING = attrgetter(
+# Every field of an operation is in one of these. A new one that decides something and is not in
+# the key would let the search end too early without a word.
+DECIDING = (
     "id",
     "state",
     "tries",
@@ -37,6 +39,14 @@ _DECIDING = attrgetter(
     "position",
     "contradicted",
 )
+JUDGED = ("version", "epoch", "last_sent_at", "looks", "looked_at", "looked", "acknowledged_at")
+SAME_FOR_ALL = (
+    *("tenant", "session", "turn", "tool", "arguments", "ask", "key", "contract", "identity"),
+    *("names", "made_at", "send_by", "plan", "undoes", "result", "complete", "told"),
+)
+INERT = ("worker", "unwanted_at", "settled_at", "evidence")
+
+_deciding = attrgetter(*DECIDING)
 
 
 class Naming:
@@ -110,7 +120,7 @@ class Naming:
         settles_at = sent_at + (contract.refuses_after_s or 0.0) + contract.settlement_lag_s
         shows_at = operation.acknowledged_at + contract.settlement_lag_s
         return (
-            *_DECIDING(operation),
+            *_deciding(operation),
             operation.looked == Absent.__name__,
             operation.looks > 0 and looked_at == at,
             looked_at >= operation.first_sent_at + contract.escalate_after_s,
@@ -136,7 +146,7 @@ class Naming:
             return (request.operation, request.question)
         return self._heard(request)
 
-    def _arrived(self, arrival: Arrival) -> Hashable:
+    def _arrived(self, arrival: Heard) -> Hashable:
         match arrival:
             case Proposed(operation=operation):
                 return operation.id

@@ -6,31 +6,56 @@ really happened, and nothing of the rules that decide.
 
 from collections.abc import Iterator, Mapping
 
-from landed.core.absorb import RETENTION_TRUSTED, Replied
+from landed.core.absorb import Replied
 from landed.core.changes import Move
 from landed.core.contract import Contract
 from landed.core.operation import Happened, Operation, State, from_record
 from landed.core.outcome import Absent, Refused
-from landed.core.scope import Arrival, Send
 from landed.testing.explored.ledger import Line, could_land
-from landed.testing.explored.world import World
+from landed.testing.explored.world import Heard, World
 
+# What really happened in the world, against what the record says of it.
 TWO_EFFECTS = "one operation has two effects"
 NO_IS_A_NO = "failed, and yet it has an effect"
 CAN_STILL_LAND = "failed, and yet a request on its way can still land"
 YES_IS_A_YES = "confirmed, and yet it has no effect"
+
+# What was written or sent.
 SENT_UNRECORDED = "a request leaves for which no durable record stands"
-STALE_WRITE = "a worker that lost its claim has written"
-SETTLED_MOVED = "what was settled for good was moved"
 SENT_UNWANTED = "sent, although nobody wants it any more or its time is over"
 SENT_AFTER_CLOSING = "sent, although its key is spent"
 SENT_AGAIN_REFUSED = "sent again after a resend was refused"
 SENT_FORGOTTEN = "sent again when the service may have forgotten the key"
 SENT_UNCOMPARED = "sent again, although nobody promised that this is harmless"
-SENT_ON_MAYBE = "sent again although no look had said that nothing is there"
+SENT_ON_MAYBE = "sent again, although no look had said that nothing is there"
+STALE_WRITE = "a worker that lost its claim has written"
+SETTLED_MOVED = "what was settled for good was moved"
 REFUSAL_LOST = "the only send that left was refused, and yet it is in doubt"
-STUCK = "once all trouble is over it is neither settled nor with a person"
 NAMES_ADRIFT = "who holds its names does not agree with its state"
+CORE_RAISED = "the core raised"
+
+# What never happened.
+STUCK = "once all trouble is over it is neither settled nor with a person"
+
+PROMISES = (
+    TWO_EFFECTS,
+    NO_IS_A_NO,
+    CAN_STILL_LAND,
+    YES_IS_A_YES,
+    SENT_UNRECORDED,
+    SENT_UNWANTED,
+    SENT_AFTER_CLOSING,
+    SENT_AGAIN_REFUSED,
+    SENT_FORGOTTEN,
+    SENT_UNCOMPARED,
+    SENT_ON_MAYBE,
+    STALE_WRITE,
+    SETTLED_MOVED,
+    REFUSAL_LOST,
+    NAMES_ADRIFT,
+    CORE_RAISED,
+    STUCK,
+)
 
 
 def wrong_world(world: World, contract: Contract) -> str:
@@ -69,7 +94,7 @@ def _departures(world: World, operation: str) -> Iterator[float]:
             yield request.sent_at
     for worker in world.workers:
         for command in worker.outbox:
-            if isinstance(command, Send) and command.operation.id == operation:
+            if command.operation.id == operation:
                 yield command.operation.last_sent_at
 
 
@@ -82,7 +107,7 @@ def wrong_start(world: World, sent: Operation) -> str:
 def wrong_write(
     before: Mapping[str, Operation], moves: tuple[Move, ...], contract: Contract, *, now: float
 ) -> str:
-    """Return what is wrong with a unit that a store took; `before` is what was stored until then."""
+    """Return what is wrong with a unit that a store took; `before` is what was stored."""
     stands = dict(before)
     for move in moves:
         after = from_record(move.after)
@@ -97,12 +122,16 @@ def wrong_write(
     return ""
 
 
-def wrong_hearing(heard: Operation, arrivals: tuple[Arrival, ...], after: Operation) -> str:
+def wrong_hearing(heard: Operation, arrivals: tuple[Heard, ...], after: Operation) -> str:
     """Return what is wrong with what a worker made of what arrived."""
+    if heard.state is not State.SENT or after.state is State.FAILED:
+        return ""
     for arrival in arrivals:
-        refused = isinstance(arrival, Replied) and isinstance(arrival.outcome, Refused)
-        if refused and heard.state is State.SENT and arrival.attempt == heard.tries:
-            return "" if after.state is State.FAILED else REFUSAL_LOST
+        match arrival:
+            case Replied(outcome=Refused(), attempt=attempt) if attempt == heard.tries:
+                return REFUSAL_LOST
+            case _:
+                pass
     return ""
 
 
@@ -113,8 +142,12 @@ def _wrong_send(
         return SENT_AFTER_CLOSING
     if not after.wanted or now >= after.send_by:
         return SENT_UNWANTED
-    if after.state is not State.RESENT or earlier is None:
-        return ""
+    if after.state is State.RESENT and earlier is not None:
+        return _wrong_resend(earlier, after, contract, now=now)
+    return ""
+
+
+def _wrong_resend(earlier: Operation, after: Operation, contract: Contract, *, now: float) -> str:
     if after.resend_refused:
         return SENT_AGAIN_REFUSED
     if not (contract.keyed and contract.compares_payload):
@@ -122,7 +155,7 @@ def _wrong_send(
     if contract.lookup and earlier.looked != Absent.__name__:
         return SENT_ON_MAYBE
     if contract.retention_s is not None:
-        forgets_at = after.first_sent_at + RETENTION_TRUSTED * contract.retention_s
-        if now + contract.deadline_s >= forgets_at:
+        forgets_at = after.first_sent_at + contract.retention_s
+        if now + contract.deadline_s > forgets_at:
             return SENT_FORGOTTEN
     return ""

@@ -4,9 +4,10 @@ Steps marked calm are what a healthy world does by itself. The first calm step o
 happens once all trouble is over; following those must lead to a settled operation, or to a person.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from itertools import islice
+from typing import TypeVar
 
 from landed.core.scope import Asking, LetGo, LookNow, Proposed
 from landed.testing.explored.laps import absorbed, lap, start
@@ -21,6 +22,8 @@ from landed.testing.explored.world import (
     Worker,
     World,
 )
+
+T = TypeVar("T")
 
 
 def steps(world: World, setup: Setup) -> Iterator[Step]:
@@ -67,7 +70,7 @@ def _all_steps(world: World, setup: Setup) -> Iterator[Step]:
         yield from start(world, which, setup)
     for which in both:
         yield from absorbed(_answers(world, which), which, setup)
-    for request in sorted(world.requests, key=_order):
+    for request in _in_order(world.requests):
         yield from deliver(world, request, setup)
     for which in both:
         yield from lap(world, which, setup)
@@ -82,17 +85,18 @@ def _all_steps(world: World, setup: Setup) -> Iterator[Step]:
 
 
 def _answers(world: World, which: int) -> Iterator[Step]:
-    for reply in sorted(world.replies_to(which), key=repr):
+    for reply in _in_order(world.replies_to(which)):
         yield arrive(world, reply)
 
 
 def _silences(world: World, which: int, setup: Setup) -> Iterator[Step]:
-    for waiting in sorted(world.workers[which].running, key=repr):
+    for waiting in _in_order(world.workers[which].running):
         yield hear_nothing(world, which, waiting, setup)
 
 
-def _order(request: Request) -> tuple[int, str, int, float, bool]:
-    return (request.to, request.question or "", request.attempt, request.sent_at, request.copy)
+def _in_order(some: Collection[T]) -> Collection[T]:
+    """Return what is in a set, always in the same order; most have one member at most."""
+    return some if len(some) < 2 else sorted(some, key=repr)
 
 
 def _crash(world: World, which: int, setup: Setup) -> Iterator[Step]:

@@ -127,15 +127,21 @@ def hear_nothing(world: World, which: int, waiting: Sending | Asking, setup: Set
         at=NOT_YET_AT,
     )
     after = world if setup.bounds.late_replies else deaf(world, which, waiting, setup)
-    nothing_comes = deaf(world, which, waiting, setup) == world
+    nothing_comes = not any(_coming(world, which, waiting))
     return Step(says, _hand_over(after, which, lost), calm=nothing_comes)
 
 
 def deaf(world: World, which: int, waiting: Sending | Asking, setup: Setup) -> World:
     """Return the world in which nothing that answers `waiting` will reach the worker."""
-    unheard = {r for r in world.requests if r.to == which and _answers(r, waiting)}
-    came = {r for r in world.replies if r.to == which and _waited_for(r.came) == waiting}
-    return unaddressed(replace(world, replies=world.replies - came), unheard, setup)
+    requests, replies = _coming(world, which, waiting)
+    return unaddressed(replace(world, replies=world.replies - replies), requests, setup)
+
+
+def _coming(world: World, which: int, waiting: Sending | Asking) -> tuple[set[Request], set[Reply]]:
+    """Return what is on its way that the worker waits for: requests, and answers to them."""
+    requests = {r for r in world.requests if r.to == which and _answers(r, waiting)}
+    replies = {r for r in world.replies if r.to == which and _waited_for(r.came) == waiting}
+    return requests, replies
 
 
 def unaddressed(world: World, requests: Set[Request], setup: Setup) -> World:

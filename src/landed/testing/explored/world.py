@@ -14,7 +14,7 @@ from landed.core.key import Ask, key_for
 from landed.core.next import what_next
 from landed.core.operation import Operation
 from landed.core.rules import RULES, Rules
-from landed.core.scope import Arrival, Asking, Next, Proposed, Scope, Send, Sending
+from landed.core.scope import Asking, LetGo, LookNow, Next, Proposed, Scope, Send, Sending
 from landed.testing.explored.ledger import Line
 
 TICK_S = 100.0
@@ -42,14 +42,14 @@ class Bounds:
     looks           times that somebody asks to look now
     inbox           how much may wait in an inbox until its worker takes a lap; with 0, each lap
                     absorbs one arrival, as it comes
-    sleepers        a worker whose claim is taken over may sleep on it, and act on what it remembers;
+    sleepers        a worker whose claim is taken over may sleep on it, and act on what it knew;
                     without it, it hears of that at once (what it has sent, or is just sending,
                     goes on all the same)
-    late_replies    an answer may still come in after the worker stopped waiting for it (a thread)
-    late_closes     a close may still arrive after the worker stopped waiting for its answer; without
-                    it, it has arrived by then or never will
-    proxy           the one who copies a request also passes on the copy's answer, as a proxy with
-                    retries of its own would; no contract survives that
+    late_replies    an answer may still come in after its worker stopped waiting (a thread)
+    late_closes     a close may still arrive after its worker stopped waiting; without it, it has
+                    arrived by then or never will
+    proxy           who copies a request also passes on the copy's answer in place of the first, as
+                    a proxy does that sends again by itself; no contract survives that
     states_max      where the search gives up, incomplete
     """
 
@@ -95,6 +95,10 @@ class Setup:
     bounds: Bounds = field(default_factory=Bounds)
 
 
+Heard = Proposed | LetGo | LookNow | CameBack
+"""What can arrive at a worker here."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
     """One process: what it has in memory, what arrived, what it has still to send.
@@ -103,7 +107,7 @@ class Worker:
     """
 
     operations: Mapping[str, Operation] = field(default_factory=dict[str, Operation])
-    inbox: tuple[Arrival, ...] = ()
+    inbox: tuple[Heard, ...] = ()
     outbox: tuple[Send, ...] = ()
     running: frozenset[Sending | Asking] = frozenset()
     decided: Next | None = None

@@ -1,0 +1,230 @@
+"""Every state an operation can get into keeps the promises, and every wrong design is caught."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from landed.core.operation import Operation
+from landed.testing import explorer
+from landed.testing.explored.cases import BARE, CASES, KEYED, NARROW, REFUSES_LATE, Case
+from landed.testing.explored.naming import DECIDING, INERT, JUDGED, SAME_FOR_ALL, Naming
+from landed.testing.explored.properties import CAN_STILL_LAND, PROMISES, TWO_EFFECTS
+from landed.testing.explored.steps import steps
+from landed.testing.explored.world import Setup, World, first_world, time_of
+from landed.testing.explorer import explore, explore_mutant, main
+from landed.testing.variants import EQUIVALENTS, LIMITS, MUTANTS, Mutant
+
+req, fault = pytest.mark.req, pytest.mark.fault
+
+# What each contract proves beyond "no promise is broken", and the trouble that it must have met.
+CASE_MARKS = {
+    "bare": [fault("X19"), req("S4-24")],
+    "refuses-late": [fault("X53"), req("S0-26")],
+    "refuses-late-lagging": [fault("X55")],
+    "keyed": [fault("X52")],
+    "uncompared-lookup-close": [fault("X53", "X54"), req("S0-27")],
+    "forgetful": [fault("X56"), req("S4-38")],
+    "forgetful-close": [fault("X56")],
+}
+TROUBLES = {
+    "bare": [
+        "A crashes",
+        "B takes over",
+        "A cannot write: another has taken over",
+        "A hears that its claim is lost",
+        "time passes",
+        "send 1 of A never leaves",
+        "send 1 arrives; the far side refuses",
+        "somebody asks B to look now",
+    ],
+    "refuses-late": ["send 1 arrives; the far side refuses: too old", "A hears nothing more"],
+    "keyed": [
+        "send 2 leaves B",
+        "send 1 arrives; the far side performs it; it was copied on the way",
+        "send 2 arrives; the far side answers as before",
+    ],
+    "read-back": ["send 1 arrives; the far side says yes and does nothing"],
+    "uncompared-lookup-close": [
+        "the caller lets go",
+        "send 1 arrives; the far side refuses: the key is closed",
+    ],
+    "forgetful-close": [
+        "the far side forgets the key",
+        "a copy of send 1 arrives; the far side answers as before",
+    ],
+}
+MUTANT_MARKS = {
+    "lookup-instead-of-close": [fault("X53", "X54"), req("S0-27")],
+    "no-fencing": [fault("X18"), req("S4-25")],
+    "last-write-wins": [fault("X19")],
+    "send-before-commit": [req("S0-43")],
+    "resend-after-close": [fault("X02")],
+    "resend-on-maybe": [req("S4-37")],
+    "forget-too-early": [fault("X56"), req("S4-38")],
+    "answered-is-asked": [req("S0-26")],
+    "lag-ignored": [fault("X55")],
+}
+
+
+def marked(names: Iterable[str], marks: Mapping[str, list[pytest.MarkDecorator]]) -> list[Any]:
+    return [pytest.param(name, marks=marks.get(name, [])) for name in names]
+
+
+# The right design.
+
+
+@pytest.mark.parametrize("name", marked(CASES, CASE_MARKS))
+def test_no_reachable_state_breaks_a_promise(name: str) -> None:
+    seen = explore(CASES[name].contract, bounds=CASES[name].bounds)
+
+    assert seen.violations == ()
+    assert seen.complete
+    assert seen.states > 1_000
+    for trouble in TROUBLES.get(name, ()):
+        assert any(trouble in says for says in seen.happened), f"never seen: {trouble}"
+
+
+def test_a_search_that_is_cut_off_does_not_claim_to_have_seen_everything() -> None:
+    seen = explore(BARE, bounds=replace(NARROW, states_max=100))
+
+    assert not seen.complete
+    assert not seen.holds
+    assert seen.violations == ()
+
+
+# Wrong designs.
+
+
+def caught(mutant: Mutant) -> dict[str, tuple[str, ...]]:
+    return {each.says: each.trace for each in explore_mutant(mutant).violations}
+
+
+@pytest.mark.parametrize("name", marked(MUTANTS, MUTANT_MARKS))
+def test_a_wrong_design_is_caught(name: str) -> None:
+    found = caught(MUTANTS[name])
+
+    assert found.keys() >= set(MUTANTS[name].breaks)
+
+
+def test_each_promise_is_broken_by_some_wrong_design() -> None:
+    broken = {promise for mutant in MUTANTS.values() for promise in mutant.breaks}
+
+    assert broken == set(PROMISES)
+
+
+def test_the_shortest_way_is_told_step_by_step() -> None:
+    assert caught(MUTANTS["timeout-is-no"])[CAN_STILL_LAND] == (
+        "A writes made, sent",
+        "send 1 leaves A",
+        "A hears nothing more; A writes refused",
+    )
+
+
+@pytest.mark.parametrize("name", EQUIVALENTS)
+def test_what_may_be_taken_out_is_really_noticed_by_nothing(name: str) -> None:
+    equivalent = EQUIVALENTS[name]
+    contract = CASES[equivalent.case].contract
+
+    assert explore(contract, driver=equivalent.driver, bounds=equivalent.bounds).holds
+    assert equivalent.reason
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_what_no_design_survives_is_known(name: str) -> None:
+    assert caught(LIMITS[name]).keys() >= set(LIMITS[name].breaks)
+
+
+# The keys, on which "everything was seen" rests.
+
+
+def test_every_field_of_an_operation_is_in_the_key_or_known_not_to_matter() -> None:
+    listed = [*DECIDING, *JUDGED, *SAME_FOR_ALL, *INERT]
+
+    assert sorted(listed) == sorted(each.name for each in fields(Operation))
+
+
+def follow(world: World, setup: Setup, *says: str) -> World:
+    for each in says:
+        world = next(step.world for step in steps(world, setup) if step.says == each)
+    return world
+
+
+def test_who_is_called_a_makes_no_difference() -> None:
+    setup = Setup(contract=KEYED)
+    naming = Naming(KEYED, fenced=True)
+    sent = follow(first_world(setup), setup, "A writes made, sent", "A crashes")
+    by_a = follow(sent, setup, "A takes over")
+    by_b = follow(sent, setup, "B takes over")
+
+    assert naming.key(by_a) == naming.key(by_b)
+    assert naming.key(by_a) != naming.key(sent)
+
+
+def test_how_old_a_send_is_makes_a_difference_only_where_the_contract_says_so() -> None:
+    for contract, same in ((KEYED, True), (REFUSES_LATE, False)):
+        setup = Setup(contract=contract)
+        naming = Naming(contract, fenced=True)
+        world = follow(first_world(setup), setup, "A writes made, sent", "send 1 leaves A")
+        world = follow(world, setup, "time passes", "time passes")
+        (request,) = world.requests
+        older = replace(request, sent_at=time_of(-1))
+
+        key = naming.key(replace(world, requests=frozenset({older})))
+
+        assert (key == naming.key(world)) is same
+
+
+# The face.
+
+
+@pytest.fixture
+def one_small_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explorer, "CASES", {"small": Case(contract=BARE, bounds=NARROW)})
+    for table in ("MUTANTS", "LIMITS", "EQUIVALENTS"):
+        monkeypatch.setattr(explorer, table, {})
+
+
+@pytest.mark.usefixtures("one_small_case")
+def test_one_contract_is_told_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    status = main(["--case", "small"])
+
+    heading, line = capsys.readouterr().out.splitlines()
+    assert status == 0
+    assert heading.split() == ["contract", "states", "transitions", "depth", "result"]
+    assert line.startswith("small ")
+    assert line.endswith(" holds")
+
+
+@pytest.mark.usefixtures("one_small_case")
+def test_the_table_says_what_was_caught_and_what_was_not(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = replace(MUTANTS["timeout-is-no"], case="small")
+    harmless = Mutant(case="small", breaks=(TWO_EFFECTS,))
+    monkeypatch.setattr(explorer, "MUTANTS", {"late": late, "harmless": harmless})
+
+    status = main(["--traces"])
+
+    out = capsys.readouterr().out
+    assert status == 1
+    assert f"late                      small                         3  {CAN_STILL_LAND}" in out
+    assert "   3  A hears nothing more; A writes refused" in out
+    assert f"NOT CAUGHT: {TWO_EFFECTS}" in out
+
+
+@pytest.mark.usefixtures("one_small_case")
+def test_a_broken_promise_is_told_with_the_way_there(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = partial(explore, rules=MUTANTS["timeout-is-no"].rules)
+    monkeypatch.setattr(explorer, "explore", wrong)
+
+    status = main([])
+
+    out = capsys.readouterr().out
+    assert status == 1
+    assert "BROKEN" in out
+    assert f"{CAN_STILL_LAND}\n   1  A writes made, sent\n" in out
