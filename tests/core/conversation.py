@@ -1,4 +1,4 @@
-"""One conversation played through `what_next`: a lap after each thing that happens, and no clock."""
+"""One conversation played through `what_next`: a lap after each thing that happens."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -158,8 +158,14 @@ class Conversation:
     asked_at: dict[str, tuple[absorb.Question, float]] = field(default_factory=dict)
     turns: int = 0
     counts: Counter[str] = field(default_factory=Counter)
-    decided: Next | None = None
+    last: Next | None = None
     moves: list[Move] = field(default_factory=list)
+
+    @property
+    def decided(self) -> Next:
+        """What the last lap decided."""
+        assert self.last is not None
+        return self.last
 
     # What the store holds.
 
@@ -237,7 +243,7 @@ class Conversation:
     def lap(self, *arrivals: Arrival, after_s: float = 0.0) -> list[str]:
         """Decide, write, start; return the events that were written, in order."""
         self.now += after_s
-        self.decided = what_next(self.scope(*arrivals), RULES, self.now)
+        self.last = what_next(self.scope(*arrivals), RULES, self.now)
         self.write(self.decided.changes)
         for command in self.decided.commands:
             self._start(command)
@@ -265,7 +271,6 @@ class Conversation:
     @property
     def leaves(self) -> list[str]:
         """The commands of the last lap."""
-        assert self.decided is not None
         return commands(self.decided)
 
     def crash(self) -> list[str]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,7 +29,6 @@ from landed.core.operation import (
     to_record,
     under,
 )
-from landed.testing.draw import COMMAND, EVENTS, PAGE, main, page
 from tests.core.build import SENT_AT, operation
 
 LATER = SENT_AT + 5.0
@@ -257,8 +255,9 @@ def test_a_claim_changes_the_epoch_and_nothing_else():
 
 @pytest.mark.parametrize("name", ["version", "epoch", "worker"])
 def test_a_move_says_nothing_of_the_claim_it_is_made_under(name):
+    changed: dict[str, Any] = {name: 9}
     with pytest.raises(IllegalEventError, match="never changes"):
-        moved(operation(State.RECORDED), Happened.SENT, at=LATER, **{name: 9})
+        moved(operation(State.RECORDED), Happened.SENT, at=LATER, **changed)
 
 
 def _look(number: int, says: str = "not there") -> Evidence:
@@ -356,37 +355,3 @@ def test_no_move_changes_what_was_fixed_when_it_was_made(event):
     before = operation(State.RECORDED)
     after = moved(before, event, at=LATER, tries=1)
     assert to_record(after).frozen == to_record(before).frozen
-
-
-# The picture.
-
-CHECKOUT = Path(__file__).parents[2]
-
-
-def test_the_page_is_what_the_tables_say():
-    drawn = (CHECKOUT / PAGE).read_text(encoding="utf-8")
-    assert drawn == page(), f"{PAGE} is not what the tables say: run {COMMAND}"
-
-
-def test_the_page_shows_every_state_and_every_move():
-    lines = page().splitlines()
-    for state in State:
-        assert any(line.startswith(f"| `{state}` |") for line in lines)
-    for (before, event), after in EDGES.items():
-        shown = [line for line in lines if line.startswith(f"    {before} --> {after}: ")]
-        if before is not after:
-            assert event.replace("_", " ") in shown[0].split(": ", 1)[1].split(", ")
-
-
-def test_every_event_is_explained_once():
-    assert list(EVENTS) == list(Happened)
-    assert len(set(EVENTS.values())) == len(EVENTS)
-
-
-def test_the_page_is_written_where_one_asks(tmp_path, monkeypatch):
-    main([str(tmp_path / "picture.md")])
-    assert (tmp_path / "picture.md").read_text(encoding="utf-8") == page()
-    (tmp_path / "docs").mkdir()
-    monkeypatch.chdir(tmp_path)
-    main([])
-    assert (tmp_path / PAGE).read_text(encoding="utf-8") == page()

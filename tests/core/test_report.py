@@ -1,4 +1,4 @@
-"""What the person is told of a turn: every effect of it, and nothing that its records do not say."""
+"""What the person is told of a turn: every effect of it, and only what its records say."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A change of mind in one unit: superseded, planned, owed, let go; and a person's word on a claim."""
+"""A change of mind in one unit: superseded, planned, owed, let go; and a word on a claim."""
 
 from dataclasses import replace
 

@@ -1,6 +1,7 @@
 """What counts as a yes, phrase by phrase in both languages, and what never does."""
 
 import unicodedata
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -235,22 +236,20 @@ def test_nothing_but_the_words_of_the_tables_is_a_yes(text):
         assert "?" not in text
 
 
-class Unread(str):
-    """A text that must not be looked into: whatever reads a character of it fails the test."""
+def _refuse(*_: object) -> None:
+    raise AssertionError("a text that is too long was read")
 
-    __slots__ = ()
 
-    def _refuse(self, *_: object) -> None:
-        raise AssertionError("a text that is too long was read")
-
-    casefold = __iter__ = __contains__ = __getitem__ = encode = lower = split = _refuse
+# A text that must not be looked into: whatever reads a character of it fails the test.
+READING = ("casefold", "__iter__", "__contains__", "__getitem__", "encode", "lower", "split")
+Unread: Any = type("Unread", (str,), dict.fromkeys(READING, _refuse))
 
 
 def test_what_is_too_long_is_not_even_read():
     assert read(Unread("a" * (TEXT_MAX + 1))) is Answer.OTHER
 
 
-@pytest.mark.parametrize("mark", ["？", "؟", "\u037e"])
+@pytest.mark.parametrize("mark", ["\uff1f", "\u061f", "\u037e"])
 @pytest.mark.xfail(strict=True, reason="only ? and ¿ are question marks to it")
 def test_a_question_mark_of_another_keyboard_makes_a_question(mark):
     assert read("yes" + mark) is Answer.OTHER

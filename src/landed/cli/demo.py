@@ -125,18 +125,19 @@ def _tell(*, history: bool, as_json: bool) -> int:
     from landed.testing.worlds.serve import WorldStartError
 
     try:
-        ran = story.tell((lambda line: None) if as_json else (lambda line: click.echo(str(line))))
+        told = story.tell((lambda line: None) if as_json else (lambda line: click.echo(str(line))))
     except WorldStartError as error:
         raise click.ClickException(str(error)) from error
+    ran, naive = told.ran, ", ".join(str(one["text"]) for one in told.naive)
     if as_json:
-        _print_json(ran.plain())
+        _print_json({**ran.plain(), "naive": {"restaurant": told.naive}})
     else:
-        # The restaurant's own ledger has the last word.
-        told = (*(_history(ran) if history else ()), _message(ran), _reconciled(ran))
-        for line in (*told, *_holdings(ran)):
+        # The restaurants' own ledgers have the last word.
+        said = (*(_history(ran) if history else ()), _message(ran), _reconciled(ran))
+        for line in (*said, f"-- the naive agent's restaurant holds: {naive}", *_holdings(ran)):
             click.echo(line)
     # Other than in a simulation, a kill that did not happen must not pass unnoticed.
-    return 1 if ran.as_described is None else _status(ran)
+    return 0 if told.as_described else 1
 
 
 def _scenario(name: str) -> "Scenario":

@@ -122,5 +122,5 @@ def verify(entry: Entry, *, secret: bytes = b"") -> None:
     if not intact or not hmac.compare_digest(expected, entry.hash):
         raise StoreError(
             f"journal entry {entry.seq} of {entry.id} was edited after it was written; "
-            "nothing is done with that record until a person has looked (landed audit verify)"
+            "nothing is done with that record until a person has compared it with a backup"
         )

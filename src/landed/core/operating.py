@@ -40,6 +40,7 @@ def _start(draft: Draft, operation: Operation) -> bool:
         draft.move(operation, Happened.WITHDRAWN, "its time to be sent was over")
         return False
     if operation.blocked_by or operation.id in draft.sending:
+        draft.wakes[operation.id] = operation.send_by
         return False
     due = operation.last_sent_at + pause_s(operation.tries) if operation.tries else draft.now
     holder = _holder_of(draft, operation)

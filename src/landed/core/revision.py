@@ -6,7 +6,7 @@ left out is a question, unless it is named in `drop`: what a model forgets to re
 cancelled.
 """
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from landed.core.contract import Contract, Effect, filled
@@ -77,17 +77,13 @@ def pair(
     owing = [operation for operation in old if operation.state not in NOTHING_OWED]
     steps, kept = _keep(owing, wanted)
     rest = [operation for operation in owing if operation.id not in kept]
-    ids = {operation.id for operation in owing}
-    chain = {old: new for old, new in (replaced_by or {}).items() if new in ids}
-    rest_ids = {o.id for o in rest if o.id not in drop}
-    changed = _replace([o for o in rest if o.id in rest_ids and o.id not in chain], steps)
-    steps = [
-        _with_old(step, changed.get(n), contract_of=contract_of) for n, step in enumerate(steps)
-    ]
-    step_of = {operation.id: n for n, operation in changed.items()}
-    back = {new: kept[old] for old, new in chain.items() if old in kept and new in rest_ids}
-    step_of = {**back, **step_of}
-    step_of |= _follow(rest_ids - step_of.keys(), chain, {**kept, **step_of})
+    chain = _among(owing, replaced_by or {})
+    open_to = [o for o in rest if o.id not in drop]
+    changed = _replace([o for o in open_to if o.id not in chain], steps)
+    both = [(step, changed.get(n)) for n, step in enumerate(steps)]
+    steps = [_with_old(step, before, contract_of=contract_of) for step, before in both]
+    place_of = {**kept, **{operation.id: n for n, operation in changed.items()}}
+    step_of = {o.id: n for o in open_to if (n := _waits_for(o.id, chain, place_of)) is not None}
     given_up = [o for o in rest if o.id in step_of or o.id in drop]
     return Revision(
         steps=tuple(steps),
@@ -117,18 +113,21 @@ def _keep(owing: Sequence[Operation], wanted: Sequence[Step]) -> tuple[list[Step
     return steps, kept
 
 
-def _follow(
-    given_up: Set[str], chain: Mapping[str, str], place_of: Mapping[str, int]
-) -> dict[str, int]:
-    """Let what was given up before wait for what now stands in for its replacement."""
-    found: dict[str, int] = {}
-    for old in given_up:
-        new = old
-        for _ in chain:
-            new = chain.get(new, new)
-        if new != old and new in place_of:
-            found[old] = place_of[new]
-    return found
+def _among(owing: Sequence[Operation], replaced_by: Mapping[str, str]) -> dict[str, str]:
+    """Return what stands in for what, as far as it may have an effect itself."""
+    ids = {operation.id for operation in owing}
+    return {before: after for before, after in replaced_by.items() if after in ids}
+
+
+def _waits_for(id: str, chain: Mapping[str, str], place_of: Mapping[str, int]) -> int | None:
+    """Return the step that replaces an operation, or what stood in for it, or what it stood for."""
+    last = id
+    for _ in range(len(chain) + 1):
+        if last in place_of:
+            return place_of[last]
+        last = chain.get(last, last)
+    stood_for = (before for before, after in chain.items() if after == id)
+    return next((place_of[before] for before in stood_for if before in place_of), None)
 
 
 def _replace(waiting: Sequence[Operation], steps: Sequence[Step]) -> dict[int, Operation]:

@@ -247,17 +247,33 @@ def sentence(said: str) -> str:
 
 def _filled(contract: Contract, state: str, *, fields: _Fields, language: str) -> str:
     words = contract.says.get(language, {})
-    template = words.get(state) or FACTS[language][state]
-    return template.format_map(fields)
+    default = FACTS[language][state]
+    try:
+        return (words.get(state) or default).format_map(fields)
+    except (ValueError, LookupError, AttributeError, TypeError):
+        return default.format_map(fields)  # Words that don't fit the result must hide nothing.
 
 
 def _fields_of(operation: Operation) -> _Fields:
     fields = _fields(tool=operation.tool, arguments=operation.arguments, result=operation.result)
-    fields["why"] = operation.evidence[-1].says if operation.evidence else "nobody answered yet"
+    fields["why"] = _why(operation)
     fields["by"] = operation.blocked_by
     fields["operation"] = operation.id
     fields["key"] = operation.key
     return fields
+
+
+def _why(operation: Operation) -> str:
+    """Return why an operation is where it is.
+
+    While nobody knows, the words of a service or an error are left to the evidence: "request
+    failed, please try again" is exactly what a model must not read about an unknown outcome.
+    """
+    if not operation.evidence:
+        return "nobody answered yet"
+    says = operation.evidence[-1].says
+    in_doubt = operation.state in (State.SENT, State.RESENT, State.UNKNOWN, State.UNDECIDED)
+    return says.split(":", 1)[0] if in_doubt else says
 
 
 def _fields(*, tool: str, arguments: Mapping[str, Json], result: Json) -> _Fields:

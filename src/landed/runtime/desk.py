@@ -187,8 +187,8 @@ class Desk:
     @property
     def idle(self) -> bool:
         """Whether nothing is open and nobody waits: the loop may end."""
-        waiting = self.inbox or self.waiters or self.plan_waiters or self.troubles
-        return not (waiting or self.memory.open)
+        waiting = self.inbox or self.waiters or self.plan_waiters or self.following.watches
+        return not (waiting or self.troubles or self.memory.open)
 
     @property
     def busy(self) -> bool:

@@ -101,7 +101,11 @@ class Driver:
         """Take over records that were claimed; return how many of them are operations."""
         adopted: dict[Place, list[Record]] = {}
         for record in records:
-            await self.learn(record)
+            try:
+                await self.learn(record)
+            except StoreError as error:
+                log.error("%s was claimed, but nothing is done with it: %s", record.id, error)
+                continue
             adopted.setdefault((record.tenant, record.session), []).append(record)
         for (tenant, session), theirs in adopted.items():
             self.loop_of(tenant=tenant, session=session).adopt(theirs)

@@ -8,8 +8,9 @@ from landed.core.contract import Contract
 from landed.core.doubt import pause_s
 from landed.core.errors import StoreError
 from landed.core.operation import Operation, from_record
+from landed.core.plan import Plan, plan_from
 from landed.core.store import Store
-from landed.runtime.waiting import Waiter
+from landed.runtime.waiting import PlanWaiter, Waiter
 
 WATCH_MAX_S = 1.0
 
@@ -34,6 +35,29 @@ class Following:
         self._show(operation)
         if operation.id not in self.watches:
             self.watches[operation.id] = asyncio.ensure_future(self._watch(operation.id))
+
+    def follow_plan(self, plan: Plan, waiters: list[PlanWaiter]) -> None:
+        """Answer those who wait for a plan as soon as its worker is through with it."""
+        watch = asyncio.ensure_future(self._watch_plan(plan, waiters))
+        self.watches[plan.id] = watch
+
+    async def _watch_plan(self, plan: Plan, waiters: list[PlanWaiter]) -> None:
+        looks = 0
+        try:
+            while plan.open and not all(waiter.expired for waiter in waiters):
+                looks += 1
+                await asyncio.sleep(min(pause_s(looks), WATCH_MAX_S))
+                for record in await self.store.load(plan.id):
+                    plan = plan_from(record)
+        except StoreError as error:
+            for waiter in waiters:
+                waiter.refuse(error)
+        finally:
+            # Also when this is cut off by a drain or a takeover: nobody is left waiting.
+            for waiter in waiters:
+                waiter.answer(plan)
+            self.watches.pop(plan.id, None)
+            self.over()
 
     def leave(self, id: str) -> None:
         """Follow an operation no longer: from now on it is held here."""

@@ -345,7 +345,13 @@ class SessionLoop(Desk):
             return
         for waiter in waiters:
             waiter.plan, waiter.replayed = held.id, True
-        if isinstance(held, Plan) and held.id not in self.memory.plans:
+        if not isinstance(held, Plan) or held.id in self.memory.plans:
+            return
+        if held.open and held.worker != self.setting.worker:
+            # Its own worker carries it out; here it is only watched, and never in memory.
+            self.following.follow_plan(held, waiters)
+            self.plan_waiters = [w for w in self.plan_waiters if w not in waiters]
+        else:
             self.memory.plans[held.id] = held
 
 

@@ -86,12 +86,21 @@ def is_tool(tool: object) -> TypeGuard[Tool]:
 
 
 def _check_names(name: str, contract: Contract, registered: dict[str, Tool]) -> None:
-    for field, other in (("undo", contract.undo), ("correct", contract.correct)):
+    for field, other in _named(contract):
         if other and other not in registered:
             raise ContractError(
                 f"contract of {name}: {field} names {other!r}, which is not registered; register"
                 " it too, or drop the promise"
             )
+
+
+def _named(contract: Contract) -> tuple[tuple[str, str], ...]:
+    """Return the fields by which a contract names another tool."""
+    return (
+        ("undo", contract.undo),
+        ("undo_priced_by", contract.undo_priced_by),
+        ("correct", contract.correct),
+    )
 
 
 def worker_name() -> str:

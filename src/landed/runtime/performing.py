@@ -8,7 +8,7 @@ from landed.core.canonical import Json
 from landed.core.contract import Effect, Risk
 from landed.core.errors import ProposalError
 from landed.core.key import Ask, ask_name, held_names, identity_of, key_for
-from landed.core.operation import Operation
+from landed.core.operation import Operation, State
 from landed.core.scope import LetGo, LookNow, Proposed
 from landed.core.tool import Tool
 from landed.core.value import Value
@@ -88,7 +88,8 @@ class Performing(Opened):
         self._check_open()
         held = await self.driver.reader.operation(operation)
         contract = self.driver.reader.contracts[held.contract]
-        if held.final or (held.open and held.worker != self.driver.worker):
+        settled = held.final or held.state is State.ASSUMED
+        if settled or (held.open and held.worker != self.driver.worker):
             return self.driver.reader.value(held)
         seconds = contract.deadline_s if patience_s is None else patience_s
         loop = self.driver.loop_of(tenant=held.tenant, session=held.session)

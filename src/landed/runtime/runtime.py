@@ -57,11 +57,7 @@ class Runtime(Performing):
         than `INPUT_MAX` characters.
         """
         self._check_open()
-        if len(text) > INPUT_MAX:
-            raise ProposalError(
-                f"the input has {len(text)} characters; at most {INPUT_MAX} are taken: send the"
-                " rest as a file and name it"
-            )
+        _check_length(text)
         received = Input(
             id=self.ids.new("input"),
             tenant=tenant,
@@ -297,6 +293,14 @@ class Runtime(Performing):
                 text=told.text,
                 at=self._clock.now(),
             )
+        )
+
+
+def _check_length(text: str) -> None:
+    if len(text) > INPUT_MAX:
+        raise ProposalError(
+            f"the input has {len(text)} characters; at most {INPUT_MAX} are taken: send the rest"
+            " as a file and name it"
         )
 
 

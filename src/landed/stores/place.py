@@ -39,7 +39,7 @@ def require_local(directory: Path) -> str:
     if kind in NETWORK:
         raise StoreError(
             f"{directory} is on a network file system ({kind}), where two machines can damage a "
-            "SQLite file; put it on a local disk, or pass allow_network_fs=True if only one "
-            "machine ever opens it"
+            "SQLite file; put it on a local disk, or, if only one machine ever opens it, call "
+            "landed.stores.sqlite.open_sqlite with allow_network_fs=True"
         )
     return kind

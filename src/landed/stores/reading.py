@@ -75,5 +75,5 @@ def _body(entry: Entry) -> bytes:
 def _edited(id: str) -> StoreError:
     return StoreError(
         f"record {id} does not agree with its journal: it was edited outside landed. Nothing is "
-        "done with it until a person has looked (landed audit verify)"
+        "done with it until a person has compared it with a backup"
     )

@@ -19,6 +19,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx2
+
 from landed.core.canonical import Json
 from landed.core.tool import Tool
 from landed.runtime.parts import assemble, register
@@ -28,8 +30,10 @@ from landed.testing.faults import FaultyStore, FaultyTool, Point, Points, parse_
 from landed.testing.models import ScriptedModel
 from landed.testing.scenario import SESSION, Agent, Scenario, read_session
 from landed.testing.scenarios import BY_NAME
-from landed.testing.timeline import Line, Timeline
+from landed.testing.timeline import Line, Timeline, shown
 
+SERVICES = frozenset({"restaurant", "texts"})
+LOG_MAX_S = 5.0
 NOWHERE = "http://127.0.0.1:9"  # Nobody listens there, so that no text ever leaves.
 
 
@@ -50,14 +54,27 @@ class Asked:
 async def act(asked: Asked) -> dict[str, Json]:
     """Run the script of the scenario, first or again, and return the report of this process."""
     points = Points(die=_die, kill=asked.kill)
-    timeline = Timeline(now=time.time, listener=_print_line if asked.follow else _say_nothing)
+    timeline = Timeline(
+        now=time.time,
+        services=Overheard(asked),
+        listener=_print_line if asked.follow else _say_nothing,
+    )
     messages: list[str] = []
     store = FaultyStore(open_sqlite(asked.store), points=points, committed=timeline.committed)
     kept = asked.scenario
-    tools = [FaultyTool(tool, points) for tool in _tools(asked)]
-    rt = assemble(store, tools=register(tools), plan_for=plan_for)
+    design = kept.design
+    tools = [design.wrap(FaultyTool(tool, points)) for tool in _tools(asked)]
+    rt = assemble(
+        store,
+        tools=register(tools),
+        rules=design.rules,
+        what_next=design.what_next,
+        plan_for=plan_for,
+    )
     async with rt:
         if asked.again:
+            _, before = await read_session(store, asked.session)
+            timeline.made.update((o.id, shown(o.result)) for o in before if o.result is not None)
             timeline.add("restart", f"{rt.recovered} operation(s) in the log")
         agent = Agent(
             rt=rt,
@@ -77,6 +94,28 @@ async def act(asked: Asked) -> dict[str, Json]:
     }
 
 
+class Overheard:
+    """Reads the services' own logs, so that a script can wait for what happened out there.
+
+    Nothing of it reaches the runtime, and it is not printed: whoever watches has the logs too.
+    """
+
+    def __init__(self, asked: Asked) -> None:
+        urls = {"restaurant": asked.restaurant, "texts": asked.texts}
+        self._heard = {
+            (name, url): 0 for name, url in urls.items() if asked.follow and url != NOWHERE
+        }
+        self._client = httpx2.Client(timeout=LOG_MAX_S)
+
+    def __call__(self, timeline: Timeline) -> None:
+        """Bring in what the services did since the last time."""
+        for (name, url), heard in self._heard.items():
+            answer = self._client.get(f"{url}/log?after={heard}").raise_for_status()
+            for entry in answer.json()["log"]:
+                self._heard[name, url] = entry["n"]
+                timeline.append(name, entry["text"], at_s=entry["at"])
+
+
 def _tools(asked: Asked) -> Iterator[Tool]:
     kept = asked.scenario
     yield from booking_tools(asked.restaurant, kept.restaurant, transport=None, **kept.promises)
@@ -88,6 +127,8 @@ def _die(_: str) -> None:
 
 
 def _print_line(line: Line) -> None:
+    if line.type in SERVICES:
+        return
     # The line's own time is rounded; among lines of other processes it needs its exact place.
     _print({"at": time.time(), **line.plain()})
 

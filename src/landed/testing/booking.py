@@ -115,21 +115,12 @@ def booking_tools(
         sent_at_header="X-Sent-At",
         transport=transport,
     )
-    booking: Promises = {
-        **_kept(restaurant),
-        "undo": "cancel_reservation",
-        "undo_arguments": {"id": "{result.id}"},
-        "undo_priced_by": "cancellation_fee",
-        "undo_price": "fee_cents",
-        "says": BOOKED,
-    }
-    booking.update(promises)  # type: ignore[typeddict-item]
     reserve = keyed(
         name="reserve_table",
         effect="reversible",
         url=f"{url}/reservations",
         arguments=TABLE,
-        **booking,
+        **_booking(restaurant, promises),
     )
     cancelling: Promises = {**_kept(restaurant), "says": CANCELLED}
     cancel = keyed(
@@ -140,6 +131,20 @@ def booking_tools(
         **cancelling,
     )
     return _availability(url, transport), reserve, cancel, _fee(url, transport)
+
+
+def _booking(restaurant: Restaurant, promises: Mapping[str, object]) -> Promises:
+    """What `reserve_table` promises: that a table is given back, at a price that can be asked."""
+    booking: Promises = {
+        **_kept(restaurant),
+        "undo": "cancel_reservation",
+        "undo_arguments": {"id": "{result.id}"},
+        "undo_priced_by": "cancellation_fee",
+        "undo_price": "fee_cents",
+        "says": BOOKED,
+    }
+    booking.update(promises)  # type: ignore[typeddict-item]
+    return booking
 
 
 def _fee(url: str, transport: httpx2.AsyncBaseTransport | None) -> HttpTool:

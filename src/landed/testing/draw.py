@@ -1,22 +1,27 @@
-"""Draws the page `docs/operation.md` from the tables of `landed.core.operation`.
+"""Draws `docs/operation.md` and `docs/plan.md` from the state tables of core.
 
-    python -m landed.testing.draw [PAGE]
+    python -m landed.testing.draw [FOLDER]
 
-A test says when the page is no longer what the tables say. The idea is that of h11's
+A test says when a page is no longer what the tables say. The idea is that of h11's
 `make-state-diagrams.py`: a picture that is drawn from the code cannot tell another story.
 """
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from enum import StrEnum
 from itertools import chain
 from pathlib import Path
+from typing import TypeVar
 
 from landed.core.operation import MOVES, STATES, Happened, State
+from landed.core.plan import OPEN, PLAN_MOVES, PlanEvent, PlanState
+from landed.core.question import QUESTION_MOVES, QuestionEvent, QuestionState
+from landed.core.undo import ENDED, RELEASE_MOVES, ReleaseEvent, ReleaseState
+from landed.core.undo import OPEN as RELEASE_OPEN
 
-PAGE = "docs/operation.md"
 COMMAND = "python -m landed.testing.draw"
 
-# What each event means, for the page; a test sees that none is missing.
+# What each event and each state means, for the pages; a test sees that none is missing.
 EVENTS: Mapping[Happened, str] = {
     Happened.MADE: "the record was written; nothing was sent yet",
     Happened.BLOCKED: "another operation holds a name that it needs",
@@ -24,10 +29,10 @@ EVENTS: Mapping[Happened, str] = {
     Happened.WITHDRAWN: "nobody wants it any more, or its time to be sent was over",
     Happened.ACKNOWLEDGED: "the service answered yes",
     Happened.ACCEPTED: "the service took it (a 202, or a yes that is to be read back)",
-    Happened.REFUSED: "the service said no to the only send, before any effect",
+    Happened.REFUSED: "the service said no to the only send that left, before any effect",
     Happened.REFUSED_AGAIN: "the service said no to a resend; that says nothing of the first send",
     Happened.NOT_SENT: "nothing left this machine",
-    Happened.NEVER_SENT: "nothing left this machine, at the last try or when nobody wants it",
+    Happened.NEVER_SENT: "no send of it left this machine, and none will",
     Happened.ANSWER_LOST: "a time-out, a reset, a 5xx, a crash, or the wait was stopped",
     Happened.STOPPED_MIDWAY: "we ended it ourselves; it may have run in part",
     Happened.READ_BACK: "the result is visible where it matters",
@@ -48,81 +53,212 @@ EVENTS: Mapping[Happened, str] = {
     Happened.CONTRADICTED: "late evidence says otherwise; kept, and nothing is rewritten",
 }
 
+PLAN_STATES: Mapping[PlanState, str] = {
+    PlanState.RUNNING: "a step is under way, or the next one may start",
+    PlanState.IN_DOUBT: "nobody can tell whether a step landed; nothing after it starts",
+    PlanState.DONE: "every step has landed",
+    PlanState.PARTIAL: "a step definitely did not land; nothing after it was started",
+    PlanState.SUPERSEDED: "a change of mind replaced it; nothing of it is started any more",
+}
+PLAN_EVENTS: Mapping[PlanEvent, str] = {
+    PlanEvent.PLANNED: "the record was written; nothing was started yet",
+    PlanEvent.STEPPED: "a step started, landed, or is to be done anew",
+    PlanEvent.DOUBTED: "nobody can tell about its step, or about what that replaces",
+    PlanEvent.FINISHED: "its last step has landed",
+    PlanEvent.BROKE_OFF: "a step did not land, was blocked, or a read had no answer",
+    PlanEvent.SUPERSEDED: "the user changed their mind, and another plan takes over",
+}
 
-def page() -> str:
-    """Return the page as it should stand now."""
-    return "\n".join(chain(_opening(), _states(), _picture(), _events()))
+RELEASE_STATES: Mapping[ReleaseState, str] = {
+    ReleaseState.OWED_IF_LANDED: "nobody knows yet whether there is anything to take back",
+    ReleaseState.OWED: "it landed; what replaces it is not confirmed yet",
+    ReleaseState.DUE: "its time has come: its price is asked, then it is undone",
+    ReleaseState.ASKED: "a person is asked whether it may be undone, and at what price",
+    ReleaseState.UNDOING: "an operation of its own takes it back",
+    ReleaseState.QUESTIONED: "a person is asked whether it is to be taken back at all",
+    ReleaseState.DONE: "it was taken back",
+    ReleaseState.VOID: "there was nothing to take back",
+    ReleaseState.WAIVED: "a person said no: it stays",
+    ReleaseState.KEPT: "it is wanted after all",
+}
+RELEASE_EVENTS: Mapping[ReleaseEvent, str] = {
+    ReleaseEvent.OWED: "written before the request that makes it due",
+    ReleaseEvent.LANDED: "the operation took effect",
+    ReleaseEvent.NEVER_LANDED: "the operation had no effect",
+    ReleaseEvent.FELL_DUE: "the replacement is confirmed, there is none, or release goes first",
+    ReleaseEvent.PRICED: "what undoing costs is known",
+    ReleaseEvent.ASKED: "it costs something, or is final in a turn that nobody asked for",
+    ReleaseEvent.APPROVED: "a person said yes, to this price",
+    ReleaseEvent.DECLINED: "a person said no",
+    ReleaseEvent.LAPSED: "a person said something else; it stays owed",
+    ReleaseEvent.STARTED: "the undo was recorded as an operation, and sent",
+    ReleaseEvent.UNDONE: "the undo took effect",
+    ReleaseEvent.UNDO_FAILED: "the undo had no effect",
+    ReleaseEvent.QUESTIONED: "it cannot be undone without a person's word",
+    ReleaseEvent.KEPT: "a later change of mind wants it",
+    ReleaseEvent.HANDED_ON: "a later change of mind gives it up anew",
+}
+
+QUESTION_STATES: Mapping[QuestionState, str] = {
+    QuestionState.OPEN: "waits for the person it was put to",
+    QuestionState.YES: "answered with a strict yes",
+    QuestionState.NO: "answered with a strict no",
+    QuestionState.LAPSED: "not answered, or no longer of use",
+}
+QUESTION_EVENTS: Mapping[QuestionEvent, str] = {
+    QuestionEvent.ASKED: "the question was written, and is the last of its conversation",
+    QuestionEvent.APPROVED: "the person said yes",
+    QuestionEvent.DECLINED: "the person said no",
+    QuestionEvent.LAPSED: "the person said something else, or changed their mind",
+}
+
+S = TypeVar("S", bound=StrEnum)
+E = TypeVar("E", bound=StrEnum)
 
 
-def _opening() -> Iterator[str]:
-    yield "# The life of an operation"
-    yield ""
-    yield "Drawn from `STATES` and `MOVES` in `landed.core.operation`; change those, then run"
-    yield f"`{COMMAND}`."
-    yield ""
-    yield "A call that can change the world is a record, written before anything is sent, and"
-    yield "moved only by events that are evidence. An event that this page does not show for the"
-    yield "state that an operation is in is a bug in `landed`, and raises `IllegalEventError`."
-    yield ""
+def operation_page() -> str:
+    """Return `docs/operation.md` as it should stand now."""
+    rows = (
+        (f"`{state}`", each.says, *_ticks(each.open, each.holds, each.final))
+        for state, each in STATES.items()
+    )
+    return "\n".join(
+        (
+            *_OPERATION,
+            *_table(("state", "what it promises", "open", "holds", "final"), rows),
+            *(
+                "## Moves",
+                "",
+                "Events that leave the state as it is are in the table below only.",
+                "",
+            ),
+            *_picture(MOVES, first=Happened.MADE, final=[s for s in State if STATES[s].final]),
+            *("## Events", ""),
+            *_events(MOVES, EVENTS, first=Happened.MADE),
+        )
+    )
 
 
-def _states() -> Iterator[str]:
-    yield "## States"
-    yield ""
-    yield "*Open*: the loop has something to do for it. *Holds*: the names that it needs are taken."
-    yield ""
-    cells = ((f"`{state}`", meaning.says, *_promises(state)) for state, meaning in STATES.items())
-    yield from _table(("state", "what it promises", "open", "holds", "final"), cells)
+_OPERATION = f"""\
+# The life of an operation
+
+Drawn from `STATES` and `MOVES` in `landed.core.operation`; change those, then run
+`{COMMAND}`.
+
+A call that can change the world is a record, written before anything is sent, and
+moved only by events that are evidence. An event that this page does not show for the
+state that an operation is in is a bug in `landed`, and raises `IllegalEventError`.
+
+## States
+
+*Open*: the loop has something to do for it. *Holds*: the names that it needs are taken.
+""".split("\n")
 
 
-def _promises(state: State) -> tuple[str, ...]:
-    meaning = STATES[state]
-    return tuple("yes" if each else "" for each in (meaning.open, meaning.holds, meaning.final))
+def plan_page() -> str:
+    """Return `docs/plan.md` as it should stand now."""
+    ended = {state for state, ways in PLAN_MOVES.items() if not ways}
+    answered = set(QuestionState) - {QuestionState.OPEN}
+    machines = (
+        _machine(PLAN_STATES, PLAN_EVENTS, PLAN_MOVES, works=OPEN, final=ended),
+        _machine(RELEASE_STATES, RELEASE_EVENTS, RELEASE_MOVES, works=RELEASE_OPEN, final=ENDED),
+        _machine(QUESTION_STATES, QUESTION_EVENTS, QUESTION_MOVES, works=(), final=answered),
+    )
+    parts = zip((_PLAN, _RELEASE, _QUESTION), machines, strict=True)
+    return "\n".join(line for told, machine in parts for line in chain(told, machine))
 
 
-def _picture() -> Iterator[str]:
-    yield "## Moves"
-    yield ""
-    yield "Events that leave the state as it is are in the table below only."
-    yield ""
+_PLAN = f"""\
+# The life of a plan, of what it owes, and of a question
+
+Drawn from the tables in `landed.core.plan`, `landed.core.undo` and
+`landed.core.question`; change those, then run
+`{COMMAND}`.
+
+*Open*: the loop has something to do for it. Events that leave the state as it is are in
+the tables only.
+
+## A plan
+
+Ordered calls, carried out as one unit, each step once.
+""".split("\n")
+
+_RELEASE = (
+    *("## A release", ""),
+    *("An undo that is owed for one operation. Neither open nor final: a person has to say.", ""),
+)
+_QUESTION = ("## A question", "", "Put to one person, and answered once.", "")
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    "docs/operation.md": operation_page,
+    "docs/plan.md": plan_page,
+}
+
+
+def _machine(
+    states: Mapping[S, str],
+    events: Mapping[E, str],
+    moves: Mapping[S, Mapping[E, S]],
+    *,
+    works: Collection[S],
+    final: Collection[S],
+) -> Iterator[str]:
+    """Yield one machine: its states, its picture, its events; the first event makes the record."""
+    rows = (
+        (f"`{state}`", says, *_ticks(state in works, state in final))
+        for state, says in states.items()
+    )
+    yield from _table(("state", "what it means", "open", "final"), rows)
+    first = next(iter(events))
+    yield from _picture(moves, first=first, final=[state for state in states if state in final])
+    yield from _events(moves, events, first=first)
+
+
+def _ticks(*promises: bool) -> tuple[str, ...]:
+    return tuple("yes" if each else "" for each in promises)
+
+
+def _picture(moves: Mapping[S, Mapping[E, S]], *, first: E, final: Iterable[S]) -> Iterator[str]:
     yield "```mermaid"
     yield "stateDiagram-v2"
-    yield f"    [*] --> {State.RECORDED}: {_words(Happened.MADE)}"
-    for before, ways in MOVES.items():
+    yield f"    [*] --> {next(iter(moves))}: {_words(first)}"
+    for before, ways in moves.items():
         for after, events in _by_target(ways).items():
             if after is not before:
                 yield f"    {before} --> {after}: {', '.join(_words(each) for each in events)}"
-    yield from (f"    {state} --> [*]" for state, meaning in STATES.items() if meaning.final)
+    yield from (f"    {state} --> [*]" for state in final)
     yield "```"
     yield ""
 
 
-def _by_target(ways: Mapping[Happened, State]) -> dict[State, list[Happened]]:
-    found: dict[State, list[Happened]] = {}
+def _by_target(ways: Mapping[E, S]) -> dict[S, list[E]]:
+    found: dict[S, list[E]] = {}
     for event, after in ways.items():
         found.setdefault(after, []).append(event)
     return found
 
 
-def _events() -> Iterator[str]:
-    yield "## Events"
-    yield ""
-    cells = ((f"`{event}`", says, _moves_of(event)) for event, says in EVENTS.items())
+def _events(
+    moves: Mapping[S, Mapping[E, S]], events: Mapping[E, str], *, first: E
+) -> Iterator[str]:
+    cells = (
+        (f"`{event}`", says, " · ".join(_moves_of(moves, event, first=first)))
+        for event, says in events.items()
+    )
     yield from _table(("event", "what happened", "moves"), cells)
 
 
-def _moves_of(event: Happened) -> str:
-    if event is Happened.MADE:
-        return f"▸ {State.RECORDED}"
-    ways = {before: ways[event] for before, ways in MOVES.items() if event in ways}
-    return " · ".join(
-        f"{before} stays" if before is after else f"{before} ▸ {after}"
-        for before, after in ways.items()
-    )
+def _moves_of(moves: Mapping[S, Mapping[E, S]], event: E, *, first: E) -> Iterator[str]:
+    if event is first:
+        yield f"▸ {next(iter(moves))}"
+    for before, ways in moves.items():
+        if event in ways:
+            after = ways[event]
+            yield f"{before} stays" if before is after else f"{before} ▸ {after}"
 
 
-def _words(event: Happened) -> str:
-    return event.replace("_", " ")
+def _words(event: StrEnum) -> str:
+    return event.removeprefix("release_").replace("_", " ")
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
@@ -132,8 +268,10 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[s
 
 
 def main(arguments: list[str]) -> None:
-    """Write the page to the path given, or to `docs/operation.md` below the current folder."""
-    Path(arguments[0] if arguments else PAGE).write_text(page(), encoding="utf-8")
+    """Write every page below the folder given, or below the current one."""
+    folder = Path(arguments[0] if arguments else ".")
+    for name, page in PAGES.items():
+        (folder / name).write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

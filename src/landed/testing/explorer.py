@@ -93,6 +93,16 @@ def explore_mutant(mutant: Mutant) -> Explored:
     )
 
 
+def explore_equivalent(equivalent: Equivalent) -> Explored:
+    """Visit every state of a design that lacks something, and should hold all the same."""
+    return explore(
+        CASES[equivalent.case].contract,
+        rules=equivalent.rules,
+        driver=equivalent.driver,
+        bounds=equivalent.bounds,
+    )
+
+
 NOWHERE, REST = -1, -2  # Where a state without a calm step leads, and one where all is done.
 
 
@@ -245,8 +255,7 @@ def _say_mutant(name: str, mutant: Mutant, *, traces: bool) -> bool:
 
 
 def _say_equivalent(name: str, equivalent: Equivalent) -> bool:
-    contract = CASES[equivalent.case].contract
-    holds = explore(contract, driver=equivalent.driver, bounds=equivalent.bounds).holds
+    holds = explore_equivalent(equivalent).holds
     _say(f"{name:<26}{equivalent.case:<26}       {equivalent.reason if holds else 'CAUGHT'}")
     return holds
 

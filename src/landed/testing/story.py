@@ -1,9 +1,10 @@
 """The main job with nothing simulated away: processes, HTTP, SQLite files and a real SIGKILL.
 
-The restaurant and the agent are processes of their own. The restaurant books the table and loses
-its reply; the agent is killed before it could write down that no answer came. A second agent
-process opens the same file, finds out and answers the user. What ends the story is the restaurant's
-own ledger, fetched over HTTP.
+"Book Friday 19:00 for 4 and tell the group." While the restaurant's answer is still out: "actually,
+Saturday". The agent finds out about Friday and books Saturday; and after the restaurant committed
+that, before the agent heard of it, the agent is killed. A second agent process opens the same file,
+finds out, cancels Friday and tells the group. What ends the story is the restaurant's own ledger,
+fetched over HTTP, beside that of a careless agent in the same situation, whom nobody even killed.
 """
 
 import asyncio
@@ -15,9 +16,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,48 +26,76 @@ import httpx2
 
 from landed.core.history import Item
 from landed.core.operation import Operation, State
+from landed.core.sentences import call_text
 from landed.stores.sqlite import open_sqlite
 from landed.testing.scenario import Ran, Scenario, pair_up, read_session
-from landed.testing.scenarios import FRIDAY, PHRASES, RESERVE, book
+from landed.testing.scenarios import BY_NAME
 from landed.testing.timeline import Line, Timeline
-from landed.testing.worlds.faults import Fault
 from landed.testing.worlds.serve import ServedWorld, start
 
 POINT = "after:send:reserve_table"
-STORY = Scenario(
+RIGHT, NAIVE = BY_NAME["revise-in-flight"], BY_NAME["revise-in-flight-naive"]
+STORY = replace(
+    RIGHT,
     name="story",
-    line="The main job for real: OS processes, a lost reply and a SIGKILL; one table.",
-    script=book,
-    phrases=PHRASES,
-    faults=(Fault(path=RESERVE, kind="lose_reply"),),
+    line="The main job for real: a change of mind, OS processes, a SIGKILL; one table.",
     kill=(POINT,),
-    holds=(FRIDAY,),
-    says=("Booked R1",),
 )
 AGENT_MAX_S = 30.0
 ANSWER_MAX_S = 10.0
-SCENARIO = "reply-lost"  # whose script and tools the agent processes have
-_TURN = re.compile(r"^turn-\w+:? ")  # There is only one here, and real ids are long.
 
 
-def tell(say: Callable[[Line], None]) -> Ran:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """How the story ended: our run, and what the careless agent's restaurant holds."""
+
+    ran: Ran
+    naive: list[dict[str, Any]]
+
+    @property
+    def as_described(self) -> bool:
+        """Whether ours ended with one table, and the careless one with two."""
+        held = tuple(str(one["text"]) for one in self.naive)
+        return self.ran.as_described is True and held == NAIVE.holds
+
+
+def tell(say: Callable[[Line], None]) -> Told:
     """Let the story happen, handing each line to `say` as it does, and return how it ended.
 
-    It is as described only if the first agent really died of SIGKILL and the store called its
-    operation `sent` then.
+    Ours is as described only if the first agent really died of SIGKILL, and the store called the
+    booking of Saturday `sent` then.
     """
+    with _place(STORY, say) as story:
+        ran = story.play()
+    with _place(NAIVE, lambda line: None) as careless:
+        naive = careless.play_naively()
+    return Told(ran=ran, naive=naive)
+
+
+@contextmanager
+def _place(scenario: Scenario, say: Callable[[Line], None]) -> Iterator["Story"]:
+    """Start the services of a scenario as processes, in a directory that is removed afterwards."""
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="landed-story-")))
-        served = stack.enter_context(
-            start(
-                "restaurant",
-                db=str(place / "restaurant.db"),
-                faults=STORY.faults,
-                settings=STORY.restaurant,
-            )
+        booked = start(
+            "restaurant",
+            db=str(place / "restaurant.db"),
+            faults=scenario.faults,
+            settings=scenario.restaurant,
         )
-        desk = stack.enter_context(httpx2.Client(base_url=served.url, timeout=ANSWER_MAX_S))
-        return Story(store=place / "agent.db", served=served, desk=desk, say=say).play()
+        stack.enter_context(booked)
+        texts = stack.enter_context(start("texts", db=str(place / "texts.db")))
+        desks = {
+            name: stack.enter_context(httpx2.Client(base_url=world.url, timeout=ANSWER_MAX_S))
+            for name, world in (("restaurant", booked), ("texts", texts))
+        }
+        yield Story(
+            scenario=scenario,
+            store=place / "agent.db",
+            served={"restaurant": booked, "texts": texts},
+            desks=desks,
+            say=say,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,53 +114,63 @@ class Gone:
 
 @dataclass(slots=True, eq=False)
 class Story:
-    """The story while it is told. `desk` asks the restaurant as its owner would."""
+    """The story while it is told. `desks` ask each service as its owner would."""
 
+    scenario: Scenario
     store: Path
-    served: ServedWorld
-    desk: httpx2.Client
+    served: dict[str, ServedWorld]
+    desks: dict[str, httpx2.Client]
     say: Callable[[Line], None]
     began: float = field(default_factory=time.time)
     timeline: Timeline = field(init=False)
-    _heard: int = 0
+    heard: dict[str, int] = field(default_factory=dict[str, int])
 
     def __post_init__(self) -> None:
         self.timeline = Timeline(now=lambda: time.time() - self.began, listener=self.say)
 
     def play(self) -> Ran:
         """Tell it from the first process to the last."""
-        self._add(
-            f"the restaurant is process {self.served.pid} at {self.served.url};"
-            " its reply to the first booking will be lost"
-        )
+        for name, world in self.served.items():
+            self._add(f"{name}: process {world.pid} at {world.url}")
         first = self._agent(POINT)
         sent = self._doubt(first)
         second = self._agent()
         self._add(f"agent {second.pid} has answered and ends with exit status {second.status}")
         items, operations = self._records()
-        held = self._ask("/reservations", "reservations")
+        held, texts = self.ledger("restaurant"), self.ledger("texts")
         return Ran(
-            scenario=STORY,
+            scenario=self.scenario,
             timeline=self.timeline,
-            world={"restaurant": held},
-            reconciled=pair_up(operations, held),
+            world={"restaurant": held, "texts": texts},
+            reconciled=pair_up(operations, [*held, *texts]),
             history=items,
             message=str(second.report.get("message", "")),
             points=(),
-            kill=STORY.kill if first.was_killed else (),
-            unwitnessed=() if sent else ("at the kill, the operation was not durably sent",),
+            kill=self.scenario.kill if first.was_killed else (),
+            unwitnessed=() if sent else ("at the kill, Saturday was not durably sent",),
         )
+
+    def play_naively(self) -> list[dict[str, Any]]:
+        """Let the careless agent do the same, killed by nobody; return the restaurant's ledger."""
+        self._agent()
+        return self.ledger("restaurant")
+
+    def ledger(self, service: str) -> list[dict[str, Any]]:
+        """Return what a service says it holds."""
+        path, member = LEDGERS[service]
+        return self._ask(service, path, member)
 
     def _agent(self, kill: str = "") -> Gone:
         """Run an agent process to its end, repeating its lines as they come."""
         command = [sys.executable, "-m", "landed.testing.agent", "--follow"]
-        command += ["--store", str(self.store), "--restaurant", self.served.url]
-        command += ["--scenario", SCENARIO, *(["--kill", kill] if kill else [])]
+        command += ["--store", str(self.store), "--restaurant", self.served["restaurant"].url]
+        command += ["--texts", self.served["texts"].url, "--scenario", _script_of(self.scenario)]
+        command += ["--kill", kill] if kill else []
         report: dict[str, Any] = {}
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             bound = threading.Timer(AGENT_MAX_S, process.kill)
             bound.start()
-            what = f"will be killed at {kill}" if kill else "finds out what became of it"
+            what = f"will be killed at {kill}" if kill else "goes on from there"
             self._add(f"agent {process.pid} opens {self.store.name}; it {what}")
             assert process.stdout is not None
             for printed in process.stdout:
@@ -142,39 +181,40 @@ class Story:
         return Gone(pid=process.pid, status=process.returncode, report=report)
 
     def _repeat(self, line: dict[str, Any]) -> None:
-        self._restaurant(until=line["at"])
+        self._services(until=line["at"])
         self.timeline.append(
             line["type"],
-            _TURN.sub("", line["text"]),
+            _LONG_ID.sub(_short, line["text"]),
             at_s=line["at"] - self.began,
             operation=line.get("operation", ""),
+            subject=line.get("subject", ""),
         )
 
     def _doubt(self, agent: Gone) -> bool:
-        """Say who is dead and what its store knows; whether that is one operation, `sent`."""
-        self._restaurant(until=time.time())
+        """Say who is dead and what its store knows; whether the last one sent is in doubt."""
+        self._services(until=time.time())
         how = "killed by SIGKILL" if agent.was_killed else f"gone with status {agent.status}"
         self._add(f"agent {agent.pid} is {how}; nobody has told the user anything")
         _, operations = self._records()
         for held in operations:
-            self.timeline.add(
-                "store",
-                f"{held.tool} is `{held.state}`, no answer written down: in doubt",
-                operation=held.id,
-            )
-        return [held.state for held in operations] == [State.SENT]
+            doubt = ", no answer written down: in doubt" if held.state is State.SENT else ""
+            said = f"{call_text(held.tool, held.arguments)} is `{held.state}`{doubt}"
+            self.timeline.add("store", said, operation=held.id)
+        return bool(operations) and operations[-1].state is State.SENT
 
-    def _restaurant(self, *, until: float) -> None:
-        """Add what the restaurant did up to a moment (UTC, seconds)."""
-        for entry in self._ask(f"/log?after={self._heard}", "log"):
-            if entry["at"] > until:
-                break
-            self._heard = entry["n"]
-            at_s = entry["at"] - self.began
-            self.timeline.append("restaurant", entry["text"], at_s=at_s)
+    def _services(self, *, until: float) -> None:
+        """Add what the services did up to a moment (UTC, seconds)."""
+        for name in self.served:
+            for entry in self._ask(name, f"/log?after={self.heard.get(name, 0)}", "log"):
+                if entry["at"] > until:
+                    break
+                self.heard[name] = entry["n"]
+                text = _LONG_ID.sub(_short, entry["text"])
+                self.timeline.append(name, text, at_s=entry["at"] - self.began)
 
-    def _ask(self, path: str, member: str) -> list[dict[str, Any]]:
-        listed: list[dict[str, Any]] = self.desk.get(path).raise_for_status().json()[member]
+    def _ask(self, service: str, path: str, member: str) -> list[dict[str, Any]]:
+        answer = self.desks[service].get(path).raise_for_status().json()
+        listed: list[dict[str, Any]] = answer[member]
         return listed
 
     def _records(self) -> tuple[tuple[Item, ...], list[Operation]]:
@@ -182,6 +222,21 @@ class Story:
 
     def _add(self, text: str) -> None:
         self.timeline.add("process", text)
+
+
+LEDGERS = {"restaurant": ("/reservations", "reservations"), "texts": ("/texts", "texts")}
+
+# Real ids are long; in the story their last letters tell them apart.
+_LONG_ID = re.compile(r"\b(op|turn|in|plan)-[0-9a-z]{20,}([0-9a-z]{6})\b")
+
+
+def _short(match: re.Match[str]) -> str:
+    return f"{match[1]}-…{match[2]}"
+
+
+def _script_of(scenario: Scenario) -> str:
+    """Return the scenario whose script and design the agent processes have."""
+    return NAIVE.name if scenario is NAIVE else RIGHT.name
 
 
 async def _read(path: Path) -> tuple[tuple[Item, ...], list[Operation]]:

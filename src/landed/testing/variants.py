@@ -16,7 +16,7 @@ from landed.core.operation import Happened, Operation, State, moved
 from landed.core.outcome import Absent, Acknowledged, NoAnswer, Refused
 from landed.core.rules import RULES, Rules
 from landed.testing.designs import absent_is_no, cancel_is_cancelled, lost_is_refused
-from landed.testing.explored.cases import SHORTER, WIDE
+from landed.testing.explored.cases import NARROW, SHORTER, WIDE
 from landed.testing.explored.properties import (
     CAN_STILL_LAND,
     CORE_RAISED,
@@ -58,9 +58,10 @@ class Equivalent:
     """A safeguard taken out that nothing notices, and why that is no hole in the search."""
 
     case: str
-    driver: Driver
-    bounds: Bounds
     reason: str
+    bounds: Bounds
+    rules: Rules = RULES
+    driver: Driver = field(default_factory=Driver)
 
 
 # Rules.
@@ -97,6 +98,11 @@ def resend_after_close(operation: Operation, contract: Contract, now: float) -> 
     if operation.closing:
         operation = replace(operation, closing=False, wanted=True)
     return doubt(operation, contract, now)
+
+
+def closing_ignored(operation: Operation, contract: Contract, now: float) -> Verdict:
+    """Go by what led to the close, and not by the note that it was asked for."""
+    return doubt(replace(operation, closing=False), contract, now)
 
 
 def resend_unwanted(operation: Operation, contract: Contract, now: float) -> Verdict:
@@ -287,6 +293,13 @@ EQUIVALENTS: Mapping[str, Equivalent] = {
         bounds=replace(SHORTER, troubled_ticks=2),
         reason="under one claim only one worker writes, and it always knows the last version;"
         " with the epochs gone as well (last-write-wins) an operation takes effect twice",
+    ),
+    "closing-ignored": Equivalent(
+        case="keyed-lookup-close",
+        rules=Rules(doubt=closing_ignored),
+        bounds=NARROW,
+        reason="a close is asked for only when the operation can never be sent again: it is let go,"
+        " its time is over, or a resend was refused, and none of these is ever taken back",
     ),
 }
 

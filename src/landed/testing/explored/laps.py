@@ -27,7 +27,7 @@ from landed.testing.explored.ledger import lost_by_now
 from landed.testing.explored.properties import (
     CORE_RAISED,
     STALE_WRITE,
-    wrong_hearing,
+    wrong_question,
     wrong_start,
     wrong_write,
 )
@@ -122,8 +122,8 @@ def _commit(world: World, which: int, decided: Next, setup: Setup) -> Iterator[S
     after = Worker(operations=_still_open(decided, known), outbox=outbox, running=worker.running)
     written = world.with_worker(which, after, stored=replace(stored, events=()), known=known)
     wrong = _wrong_commit(world, worker, decided, setup)
-    for says, begun in _begin(written, which, decided.commands, setup):
-        yield Step(f"{who} writes {_events(decided)}{says}", begun, calm=True, wrong=wrong)
+    done = Step(f"{who} writes {_events(decided)}", written, calm=True, wrong=wrong)
+    yield from _begin(done, which, decided.commands, setup)
 
 
 def _only_asks(
@@ -140,8 +140,8 @@ def _only_asks(
         return
     emptied = world.with_worker(which, replace(worker, inbox=()))
     heard = "learns nothing new" if worker.inbox else "takes a lap"
-    for says, begun in _begin(emptied, which, commands, setup):
-        yield Step(f"{who} {heard}{says}", begun, calm=True)
+    done = Step(f"{who} {heard}", emptied, calm=True)
+    yield from _begin(done, which, commands, setup)
 
 
 def _still_open(decided: Next, known: dict[str, Operation]) -> dict[str, Operation]:
@@ -154,10 +154,9 @@ def _wrong_commit(world: World, worker: Worker, decided: Next, setup: Setup) -> 
     for id, held in worker.operations.items():
         if held.epoch != world.known[id].epoch:
             return STALE_WRITE
-        wrong = wrong_hearing(held, worker.inbox, decided.operations[id])
-        if wrong:
-            return wrong
-    return wrong_write(world.known, decided.changes.moves, setup.contract, now=world.at)
+    return wrong_write(
+        world.known, decided.changes.moves, worker.inbox, setup.contract, now=world.at
+    )
 
 
 def _events(decided: Next) -> str:
@@ -172,26 +171,27 @@ def _sends(commands: tuple[Command, ...]) -> tuple[Send, ...]:
 
 
 def _begin(
-    world: World, which: int, commands: tuple[Command, ...], setup: Setup
-) -> Iterator[tuple[str, World]]:
+    written: Step, which: int, commands: tuple[Command, ...], setup: Setup
+) -> Iterator[Step]:
     """Start everything but sends, which leave in a step of their own."""
     for command in commands:
         match command:
             case Put(operation=operation, question=question):
-                for after in _ask(world, which, operation, question, setup):
-                    yield f", asks ({question})", after
+                yield from _ask(written, which, operation, question, setup)
                 return
             case StopWaiting(operation=operation):
-                yield ", stops waiting", _stop_waiting(world, which, operation, setup)
+                world = _stop_waiting(written.world, which, operation, setup)
+                yield replace(written, says=f"{written.says}, stops waiting", world=world)
                 return
             case _:
                 pass
-    yield "", world
+    yield written
 
 
 def _ask(
-    world: World, which: int, operation: Operation, question: Question, setup: Setup
-) -> Iterator[World]:
+    written: Step, which: int, operation: Operation, question: Question, setup: Setup
+) -> Iterator[Step]:
+    world = written.world
     worker = world.workers[which]
     asked = Request(
         operation=operation.id,
@@ -201,11 +201,14 @@ def _ask(
         to=which,
     )
     waits = replace(worker, running=worker.running | {Asking(operation=operation.id)})
-    after = world.with_worker(which, waits)
+    waiting = world.with_worker(which, waits)
     if question is Question.CLOSE:
-        yield replace(after, requests=world.requests | {asked})
+        worlds: Iterable[World] = [replace(waiting, requests=world.requests | {asked})]
     else:
-        yield from answers_now(after, asked, setup)
+        worlds = answers_now(waiting, asked, setup)
+    wrong = written.wrong or wrong_question(world, asked)
+    for after in worlds:
+        yield Step(f"{written.says}, asks ({question})", after, calm=True, wrong=wrong)
 
 
 def start(world: World, which: int, setup: Setup) -> Iterator[Step]:

@@ -6,13 +6,13 @@ really happened, and nothing of the rules that decide.
 
 from collections.abc import Iterator, Mapping
 
-from landed.core.absorb import Replied
+from landed.core.absorb import Looked, Question, Replied
 from landed.core.changes import Move
 from landed.core.contract import Contract
 from landed.core.operation import Happened, Operation, State, from_record
 from landed.core.outcome import Absent, Refused
 from landed.testing.explored.ledger import Line, could_land
-from landed.testing.explored.world import Heard, World
+from landed.testing.explored.world import Heard, Request, World
 
 # What really happened in the world, against what the record says of it.
 TWO_EFFECTS = "one operation has two effects"
@@ -22,12 +22,14 @@ YES_IS_A_YES = "confirmed, and yet it has no effect"
 
 # What was written or sent.
 SENT_UNRECORDED = "a request leaves for which no durable record stands"
+CLOSED_UNRECORDED = "a close is asked for, and no durable record says that the key is spent"
 SENT_UNWANTED = "sent, although nobody wants it any more or its time is over"
 SENT_AFTER_CLOSING = "sent, although its key is spent"
 SENT_AGAIN_REFUSED = "sent again after a resend was refused"
 SENT_FORGOTTEN = "sent again when the service may have forgotten the key"
 SENT_UNCOMPARED = "sent again, although nobody promised that this is harmless"
 SENT_ON_MAYBE = "sent again, although no look had said that nothing is there"
+LOOK_MISREAD = "the record says that nothing is there, and no look at the last send said so"
 STALE_WRITE = "a worker that lost its claim has written"
 SETTLED_MOVED = "what was settled for good was moved"
 REFUSAL_LOST = "the only send that left was refused, and yet it is in doubt"
@@ -43,12 +45,14 @@ PROMISES = (
     CAN_STILL_LAND,
     YES_IS_A_YES,
     SENT_UNRECORDED,
+    CLOSED_UNRECORDED,
     SENT_UNWANTED,
     SENT_AFTER_CLOSING,
     SENT_AGAIN_REFUSED,
     SENT_FORGOTTEN,
     SENT_UNCOMPARED,
     SENT_ON_MAYBE,
+    LOOK_MISREAD,
     STALE_WRITE,
     SETTLED_MOVED,
     REFUSAL_LOST,
@@ -104,35 +108,54 @@ def wrong_start(world: World, sent: Operation) -> str:
     return SENT_UNRECORDED if record is None or record.tries < sent.tries else ""
 
 
+def wrong_question(world: World, asked: Request) -> str:
+    """Return what is wrong with a question that leaves now."""
+    closes = asked.question is Question.CLOSE
+    return CLOSED_UNRECORDED if closes and not world.known[asked.operation].closing else ""
+
+
 def wrong_write(
-    before: Mapping[str, Operation], moves: tuple[Move, ...], contract: Contract, *, now: float
+    before: Mapping[str, Operation],
+    moves: tuple[Move, ...],
+    arrivals: tuple[Heard, ...],
+    contract: Contract,
+    *,
+    now: float,
 ) -> str:
     """Return what is wrong with a unit that a store took; `before` is what was stored."""
     stands = dict(before)
     for move in moves:
         after = from_record(move.after)
         earlier = stands.get(after.id)
-        if earlier is not None and earlier.final and after.state != earlier.state:
-            return SETTLED_MOVED
-        if move.event.name in (Happened.SENT, Happened.RESENT):
+        wrong = _wrong_move(earlier, after, arrivals)
+        if not wrong and move.event.name in (Happened.SENT, Happened.RESENT):
             wrong = _wrong_send(earlier, after, contract, now=now)
-            if wrong:
-                return wrong
+        if wrong:
+            return wrong
         stands[after.id] = after
     return ""
 
 
-def wrong_hearing(heard: Operation, arrivals: tuple[Heard, ...], after: Operation) -> str:
-    """Return what is wrong with what a worker made of what arrived."""
-    if heard.state is not State.SENT or after.state is State.FAILED:
+def _wrong_move(earlier: Operation | None, after: Operation, arrivals: tuple[Heard, ...]) -> str:
+    if earlier is None:
         return ""
-    for arrival in arrivals:
-        match arrival:
-            case Replied(outcome=Refused(), attempt=attempt) if attempt == heard.tries:
-                return REFUSAL_LOST
-            case _:
-                pass
-    return ""
+    if earlier.final and after.state != earlier.state:
+        return SETTLED_MOVED
+    said_before = earlier.looked == Absent.__name__ and earlier.tries == after.tries
+    if after.looked == Absent.__name__ and not said_before:
+        return "" if _said_absent(arrivals, after.tries) else LOOK_MISREAD
+    refused = earlier.state is State.SENT and _was_refused(arrivals, earlier.tries)
+    return REFUSAL_LOST if refused and after.state is State.UNKNOWN else ""
+
+
+def _said_absent(arrivals: tuple[Heard, ...], attempt: int) -> bool:
+    looks = (arrival for arrival in arrivals if isinstance(arrival, Looked))
+    return any(isinstance(each.outcome, Absent) and each.attempt == attempt for each in looks)
+
+
+def _was_refused(arrivals: tuple[Heard, ...], attempt: int) -> bool:
+    replies = (arrival for arrival in arrivals if isinstance(arrival, Replied))
+    return any(isinstance(each.outcome, Refused) and each.attempt == attempt for each in replies)
 
 
 def _wrong_send(
@@ -156,6 +179,6 @@ def _wrong_resend(earlier: Operation, after: Operation, contract: Contract, *, n
         return SENT_ON_MAYBE
     if contract.retention_s is not None:
         forgets_at = after.first_sent_at + contract.retention_s
-        if now + contract.deadline_s > forgets_at:
+        if now + contract.deadline_s >= forgets_at:
             return SENT_FORGOTTEN
     return ""
