@@ -142,7 +142,7 @@ def test_an_edit_of_any_field_is_refused_and_the_text_says_what_follows(name, se
     with pytest.raises(StoreError) as refused:
         verify(edited, secret=secret)
     assert f"journal entry {edited.seq} of {edited.id} was edited" in str(refused.value)
-    assert "until a person has looked" in str(refused.value)
+    assert "until a person has compared it with a backup" in str(refused.value)
 
 
 def test_a_body_and_its_digest_edited_together_are_refused():

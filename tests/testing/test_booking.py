@@ -66,7 +66,7 @@ def test_both_keyed_tools_promise_what_the_restaurant_offers(
         retention_s=60.0,
         refuses_after_s=9.0,
     )
-    for tool in booking_tools(URL, offered)[1:]:
+    for tool in booking_tools(URL, offered)[1:3]:
         kept = tool.contract
         assert (kept.lookup, kept.close) == (can_look_up, can_close), tool.name
         assert (kept.compares_payload, kept.retention_s, kept.refuses_after_s) == (True, 60.0, 9.0)

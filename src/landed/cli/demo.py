@@ -4,9 +4,12 @@ import difflib
 import json
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from landed.cli import switches
 
 if TYPE_CHECKING:
     from landed.testing.scenario import Ran, Scenario
@@ -18,19 +21,27 @@ YES = {True: "yes", False: "no", None: "-"}
 @click.command()
 @click.argument("name", default="")
 @click.option("--all", "every", is_flag=True, help="Run all of them and print a table.")
-@click.option("--history", is_flag=True, help="Add what a model would be shown.")
+@click.option(
+    "--history",
+    type=click.Choice(("cache", "story")),
+    is_flag=False,
+    flag_value="cache",
+    help="Add what a model would be shown; --history=story is the other view.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print an object instead.")
 @click.option("--kill", "kills", multiple=True, metavar="POINT", help="Kill a process there.")
 @click.option("--points", is_flag=True, help="List the points where it can be killed.")
 @click.option("--seed", type=int, help="Choose the schedule among what is ready at one time.")
+@switches.options
 def command(
     name: str,
     every: bool,
-    history: bool,
+    history: str | None,
     as_json: bool,
     kills: tuple[str, ...],
     points: bool,
     seed: int | None,
+    **switched: Any,
 ) -> None:
     """List the scenarios, or run the one called NAME.
 
@@ -38,21 +49,28 @@ def command(
     process, the second, and so on. Exit status 0: it ended as its description says (a wrong design:
     it went wrong in the way described); 1: it did not.
     """
-    if (every or not name) and (history or kills or points or (every and name)):
-        raise click.UsageError("--history, --kill and --points go with the NAME of one scenario")
+    given = switches.touched(switched)
+    if (every or not name) and (history or kills or points or given or (every and name)):
+        raise click.UsageError(
+            "--history, --kill, --points and the switches go with the NAME of one scenario"
+        )
     with _extra():
         if every:
             status = _run_all(as_json=as_json, seed=seed)
         elif not name:
             status = _list(as_json=as_json)
         elif name == STORY:
-            if kills or points or seed is not None:
-                raise click.UsageError("the story is real: it takes no --kill, --points or --seed")
+            if kills or points or given or seed is not None:
+                raise click.UsageError(
+                    "the story is real: it takes no --kill, --points, --seed and no switches"
+                )
             status = _tell(history=history, as_json=as_json)
-        elif points:
-            status = _points(_scenario(name), kills, as_json=as_json, seed=seed)
         else:
-            status = _run(_scenario(name), kills, history=history, as_json=as_json, seed=seed)
+            if given and kills:
+                given["kill"], kills = _parsed(kills), ()  # A combination may have its own end.
+            scenario = switches.switched(_scenario(name), given)
+            show = _points if points else partial(_run, history=history)
+            status = show(scenario, kills, as_json=as_json, seed=seed)
     raise SystemExit(status)
 
 
@@ -94,7 +112,7 @@ def _run(
     scenario: "Scenario",
     kills: Sequence[str],
     *,
-    history: bool,
+    history: str | None,
     as_json: bool,
     seed: int | None,
 ) -> int:
@@ -102,7 +120,7 @@ def _run(
     if as_json:
         _print_json(ran.plain())
     else:
-        lines = (*map(str, ran.timeline.lines), *(_history(ran) if history else ()))
+        lines = (*map(str, ran.timeline.lines), *(_history(ran, history) if history else ()))
         for line in (*lines, *_holdings(ran), _reconciled(ran), _message(ran)):
             click.echo(line)
     return _status(ran)
@@ -120,7 +138,7 @@ def _points(scenario: "Scenario", kills: Sequence[str], *, as_json: bool, seed: 
     return 0
 
 
-def _tell(*, history: bool, as_json: bool) -> int:
+def _tell(*, history: str | None, as_json: bool) -> int:
     from landed.testing import story
     from landed.testing.worlds.serve import WorldStartError
 
@@ -133,7 +151,7 @@ def _tell(*, history: bool, as_json: bool) -> int:
         _print_json({**ran.plain(), "naive": {"restaurant": told.naive}})
     else:
         # The restaurants' own ledgers have the last word.
-        said = (*(_history(ran) if history else ()), _message(ran), _reconciled(ran))
+        said = (*(_history(ran, history) if history else ()), _message(ran), _reconciled(ran))
         for line in (*said, f"-- the naive agent's restaurant holds: {naive}", *_holdings(ran)):
             click.echo(line)
     # Other than in a simulation, a kill that did not happen must not pass unnoticed.
@@ -191,9 +209,12 @@ def _status(ran: "Ran") -> int:
     return 1
 
 
-def _history(ran: "Ran") -> Iterator[str]:
-    yield "-- history, as a model is shown it:"
-    for item in ran.history:
+def _history(ran: "Ran", view: str) -> Iterator[str]:
+    from landed.core.history import View
+
+    order = "as a model is shown it" if view == "cache" else "in the order it happened"
+    yield f"-- history, {order}:"
+    for item in ran.history_as(View(view)):
         yield f"   {item.role:<10} {item.text}"
 
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import httpx2
 
-from landed.core.history import Item
+from landed.core.history import Item, View
 from landed.core.operation import Operation, State
 from landed.core.sentences import call_text
 from landed.stores.sqlite import open_sqlite
@@ -136,7 +136,7 @@ class Story:
         sent = self._doubt(first)
         second = self._agent()
         self._add(f"agent {second.pid} has answered and ends with exit status {second.status}")
-        items, operations = self._records()
+        (items, operations), (story, _) = self._records(), self._records(View.STORY)
         held, texts = self.ledger("restaurant"), self.ledger("texts")
         return Ran(
             scenario=self.scenario,
@@ -144,6 +144,7 @@ class Story:
             world={"restaurant": held, "texts": texts},
             reconciled=pair_up(operations, [*held, *texts]),
             history=items,
+            story=story,
             message=str(second.report.get("message", "")),
             points=(),
             kill=self.scenario.kill if first.was_killed else (),
@@ -217,8 +218,8 @@ class Story:
         listed: list[dict[str, Any]] = answer[member]
         return listed
 
-    def _records(self) -> tuple[tuple[Item, ...], list[Operation]]:
-        return asyncio.run(_read(self.store))
+    def _records(self, view: View = View.CACHE) -> tuple[tuple[Item, ...], list[Operation]]:
+        return asyncio.run(_read(self.store, view))
 
     def _add(self, text: str) -> None:
         self.timeline.add("process", text)
@@ -239,9 +240,9 @@ def _script_of(scenario: Scenario) -> str:
     return NAIVE.name if scenario is NAIVE else RIGHT.name
 
 
-async def _read(path: Path) -> tuple[tuple[Item, ...], list[Operation]]:
+async def _read(path: Path, view: View) -> tuple[tuple[Item, ...], list[Operation]]:
     store = open_sqlite(str(path))
     try:
-        return await read_session(store)
+        return await read_session(store, view=view)
     finally:
         await store.close()
