@@ -25,12 +25,13 @@ from landed.core.canonical import Json
 from landed.core.tool import Tool
 from landed.runtime.parts import assemble, register
 from landed.stores.sqlite import open_sqlite
+from landed.testing.acting import TENANT
 from landed.testing.booking import booking_tools, plan_for, text_tools
 from landed.testing.faults import FaultyStore, FaultyTool, Point, Points, parse_point
 from landed.testing.models import ScriptedModel
 from landed.testing.scenario import SESSION, Agent, Scenario, read_session
 from landed.testing.scenarios import BY_NAME
-from landed.testing.timeline import Line, Timeline, shown
+from landed.testing.timeline import Line, Timeline, replayed
 
 SERVICES = frozenset({"restaurant", "texts"})
 LOG_MAX_S = 5.0
@@ -73,8 +74,10 @@ async def act(asked: Asked) -> dict[str, Json]:
     )
     async with rt:
         if asked.again:
-            _, before = await read_session(store, asked.session)
-            timeline.made.update((o.id, shown(o.result)) for o in before if o.result is not None)
+            before = await replayed(store, tenant=TENANT, session=asked.session)
+            # Not printed a second time, but a script may wait for what an earlier process did.
+            timeline.lines.extend(before.lines)
+            timeline.made.update(before.made)
             timeline.add("restart", f"{rt.recovered} operation(s) in the log")
         agent = Agent(
             rt=rt,

@@ -267,7 +267,7 @@ MUTANTS: Mapping[str, Mutant] = {
     "trusts-forgotten-keys": Mutant(
         case="forgetful-close", breaks=(NO_IS_A_NO,), rules=Rules(absorb=never_forgets)
     ),
-    "leaves-late": Mutant(case="forgetful", breaks=(TWO_EFFECTS,), driver=Driver(leaves_late=True)),
+    "waits-anew": Mutant(case="forgetful", breaks=(TWO_EFFECTS,), driver=Driver(waits_anew=True)),
     "stamped-when-leaving": Mutant(
         case="refuses-late", breaks=(CAN_STILL_LAND,), driver=Driver(stamps_leaving=True)
     ),

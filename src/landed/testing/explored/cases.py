@@ -44,7 +44,7 @@ CLOSE = replace(KEYED_LOOKUP, close=True)
 UNCOMPARED = replace(CLOSE, compares_payload=False)
 # A request may be on its way for a tick, and a key be sent again in the tick after the first.
 FORGETFUL = replace(KEYED_LOOKUP, retention_s=2 * TICK_S, deadline_s=TICK_S)
-FORGETFUL_CLOSE = replace(FORGETFUL, close=True)
+FORGETFUL_CLOSE = replace(FORGETFUL, lookup=False, close=True)
 
 CASES: Mapping[str, Case] = {
     "bare": Case(contract=BARE, bounds=replace(WIDE, looks=1)),
@@ -58,5 +58,5 @@ CASES: Mapping[str, Case] = {
     "keyed-lookup-close": Case(contract=CLOSE, bounds=NARROW),
     "uncompared-lookup-close": Case(contract=UNCOMPARED, bounds=SHORTER),
     "forgetful": Case(contract=FORGETFUL, bounds=replace(AGEING, let_gos=0, copies=0)),
-    "forgetful-close": Case(contract=FORGETFUL_CLOSE, bounds=AGEING),
+    "forgetful-close": Case(contract=FORGETFUL_CLOSE, bounds=replace(AGEING, let_gos=0)),
 }

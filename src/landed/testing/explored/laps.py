@@ -220,8 +220,8 @@ def start(world: World, which: int, setup: Setup) -> Iterator[Step]:
     sending = Sending(operation=operation.id, attempt=operation.tries)
     waits = replace(worker, outbox=worker.outbox[1:], running=worker.running | {sending})
     waiting = world.with_worker(which, waits)
-    late = lost_by_now(setup.contract, left_at=operation.last_sent_at, now=world.at)
-    if not late or setup.driver.leaves_late:
+    late = lost_by_now(setup.contract, from_at=operation.last_sent_at, now=world.at)
+    if not late or setup.driver.waits_anew:
         yield _leaves(waiting, which, operation, setup)
     nothing = NotSent(reason="connection refused")
     came = Replied(operation=operation.id, attempt=operation.tries, outcome=nothing, at=NOT_YET_AT)
@@ -231,13 +231,14 @@ def start(world: World, which: int, setup: Setup) -> Iterator[Step]:
 
 def _leaves(world: World, which: int, operation: Operation, setup: Setup) -> Step:
     forgets = setup.contract.retention_s is not None
+    recorded_at = operation.last_sent_at
     request = Request(
         operation=operation.id,
         question=None,
         attempt=operation.tries,
-        sent_at=world.at if setup.driver.stamps_leaving else operation.last_sent_at,
+        sent_at=world.at if setup.driver.stamps_leaving else recorded_at,
         to=which,
-        left_at=world.at if forgets else 0.0,
+        from_at=0.0 if not forgets else world.at if setup.driver.waits_anew else recorded_at,
     )
     after = replace(world, requests=world.requests | {request})
     wrong = wrong_start(world, operation)

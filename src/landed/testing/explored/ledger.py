@@ -45,21 +45,22 @@ class Done:
 
 
 def could_land(line: Line, contract: Contract, *, sent_at: float, now: float) -> bool:
-    """Whether a request that left at `sent_at` would make an effect if it arrived at `now`."""
+    """Whether a request that says it left at `sent_at` would make an effect at `now`."""
     if line.closed or _too_old(contract, sent_at=sent_at, now=now):
         return False
-    if lost_by_now(contract, left_at=sent_at, now=now):
+    if lost_by_now(contract, from_at=sent_at, now=now):
         return False
     return not (contract.keyed and line.known)
 
 
-def lost_by_now(contract: Contract, *, left_at: float, now: float) -> bool:
-    """Whether what left at `left_at` and has not arrived by now never will.
+def lost_by_now(contract: Contract, *, from_at: float, now: float) -> bool:
+    """Whether a send whose deadline counts from `from_at` never arrives if it has not by now.
 
     Elsewhere a request may be on its way for ever. But where keys are forgotten, nothing could
-    protect from one that arrives after that, so there the network is bound by the deadline.
+    protect from one that arrives after that, so there it is lost at the deadline: the driver hangs
+    up, and the network does not keep what it was not asked to keep.
     """
-    return contract.retention_s is not None and now > left_at + contract.deadline_s
+    return contract.retention_s is not None and now > from_at + contract.deadline_s
 
 
 def is_spent(line: Line, contract: Contract, *, closes: bool, sent_at: float, now: float) -> bool:

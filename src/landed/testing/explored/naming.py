@@ -138,7 +138,7 @@ class Naming:
     # What is on its way.
 
     def _heard(self, request: Request) -> Hashable:
-        times = (request.sent_at if self._ages_matter else 0.0, request.left_at)
+        times = (request.sent_at if self._ages_matter else 0.0, request.from_at)
         return (request.operation, request.question, request.attempt, request.copy, times)
 
     def _unheard(self, request: Request) -> Hashable:

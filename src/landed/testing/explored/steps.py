@@ -189,6 +189,6 @@ def _tick(world: World, setup: Setup) -> Iterator[Step]:
     alive = (
         r
         for r in world.requests
-        if not (r.left_at and lost_by_now(setup.contract, left_at=r.left_at, now=later.at))
+        if not (r.from_at and lost_by_now(setup.contract, from_at=r.from_at, now=later.at))
     )
     yield Step("time passes", replace(later, requests=frozenset(alive)), calm=True)

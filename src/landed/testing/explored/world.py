@@ -74,14 +74,15 @@ class Driver:
     what_next       the core's decision
     commit          the store's one writing verb
     sends_first     commands are started before the unit they belong to is durable
-    leaves_late     a send leaves after its deadline, where the far side forgets keys
+    waits_anew      a send has its whole deadline from the moment it leaves, however late that is,
+                    and not from the time that was recorded for it
     stamps_leaving  a send carries the time it left, not the time that was recorded for it
     """
 
     what_next: Callable[[Scope, Rules, float], Next] = what_next
     commit: Callable[[Stored, Changes], tuple[Stored, tuple[Record, ...]]] = apply
     sends_first: bool = False
-    leaves_late: bool = False
+    waits_anew: bool = False
     stamps_leaving: bool = False
 
 
@@ -122,8 +123,8 @@ class Worker:
 class Request:
     """A send (`question` None) or a question on its way; `to` is the worker that waits for it.
 
-    `sent_at` is the time that it carries; `left_at` when it really left, where that matters (the
-    far side forgets keys), else 0.0; `copy` is whether the network made it.
+    `sent_at` is the time that it carries; `from_at` from when its deadline counts, where that
+    matters (the far side forgets keys), else 0.0; `copy` is whether the network made it.
     """
 
     operation: str
@@ -131,7 +132,7 @@ class Request:
     attempt: int
     sent_at: float
     to: int
-    left_at: float = 0.0
+    from_at: float = 0.0
     copy: bool = False
 
 

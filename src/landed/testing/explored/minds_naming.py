@@ -1,0 +1,90 @@
+"""When two worlds of changing minds are the same: when nothing that decides differs between them.
+
+Versions, epochs, evidence and positions decide nothing: there is one writer, and it knows the last
+version. A tick is longer than every pause, so of a time it matters whether it was in this tick. A
+question is known by what it asks; those that were answered are history.
+"""
+
+from collections.abc import Hashable
+from operator import attrgetter
+
+from landed.core.operation import Operation
+from landed.core.plan import Plan
+from landed.core.question import Question, QuestionState
+from landed.core.undo import Release
+from landed.testing.explored.minds_world import TICK_S, Setup, World
+
+Key = tuple[int, ...]
+
+OPERATION = attrgetter(
+    *("id", "key", "state", "tries", "unsent", "wanted", "blocked_by", "closing"),
+    *("resend_refused", "contradicted", "turn", "plan", "undoes", "looked"),
+)
+PLAN = attrgetter("id", "state", "places")
+STEP = attrgetter("identity", "keeps", "replaces")
+RELEASE = attrgetter(
+    *("id", "state", "turn", "plan", "step", "price_cents", "agreed", "undo", "tries", "left_out"),
+)
+MESSAGE = attrgetter("operation", "question", "attempt", "heard", "outcome")
+
+
+class Naming:
+    """Gives all worlds that behave alike one short key.
+
+    Large values are replaced by running numbers, so that many keys fit into memory.
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        self._ages = setup.reserve.escalate_after_s <= setup.bounds.ticks * TICK_S
+        self._numbers: dict[Hashable, int] = {}
+
+    def key(self, world: World) -> Key:
+        """Return the key of a world."""
+        return (
+            world.now,
+            self._number(tuple(self._operation(o, world) for o in world.operations.values())),
+            self._number(tuple(_plan(plan) for plan in world.plans.values())),
+            self._number(tuple(_release(r, world) for r in world.releases.values())),
+            self._number(
+                (
+                    _question(world.questions.get(world.last_question)),
+                    world.due,
+                    world.wake,
+                    world.pricing,
+                    tuple(repr(MESSAGE(message)) for message in world.wire),
+                )
+            ),
+            self._number((world.restaurant, world.agreed, world.allowed)),
+            self._number(world.left),
+        )
+
+    def _number(self, value: Hashable) -> int:
+        return self._numbers.setdefault(value, len(self._numbers))
+
+    def _operation(self, operation: Operation, world: World) -> Hashable:
+        at = world.at
+        return (
+            *OPERATION(operation),
+            operation.looks > 0 and operation.looked_at == at,
+            operation.last_sent_at == at,
+            operation.first_sent_at if self._ages else 0.0,
+            operation.open and operation.worker == world.who,
+            str(operation.result),
+            str(operation.arguments),
+        )
+
+
+def _plan(plan: Plan) -> Hashable:
+    return (*PLAN(plan), tuple(STEP(step) for step in plan.steps))
+
+
+def _release(release: Release, world: World) -> Hashable:
+    mine = release.open and release.worker == world.who
+    return (*RELEASE(release), mine, _question(world.questions.get(release.question)))
+
+
+def _question(question: Question | None) -> Hashable:
+    """Return what an open question asks; one that was answered is not asked any more."""
+    if question is None or question.state is not QuestionState.OPEN:
+        return None
+    return (question.about, question.subject, question.amount_cents)
