@@ -401,6 +401,28 @@ class Conversation:
         return self.plan.state is PlanState.DONE
 
 
+def friday(reserve: Contract = RESERVE, cancel: Contract = CANCEL) -> Conversation:
+    """A conversation in which Friday's table is booked, as R1."""
+    talk = Conversation(tools={**TOOLS, "reserve": reserve, "cancel": cancel})
+    talk.ask(book("Fri"))
+    talk.lands("op-1", "R1")
+    return talk
+
+
+def saturday(reserve: Contract = RESERVE, cancel: Contract = CANCEL) -> Conversation:
+    """The same, and Saturday's is booked instead, as R2."""
+    talk = friday(reserve, cancel)
+    talk.revise(book("Sat"))
+    talk.lands("op-2", "R2")
+    return talk
+
+
+def sent_arguments(talk: Conversation) -> dict[str, Json]:
+    """The arguments of the one call that leaves after the last lap."""
+    (sent,) = [each for each in talk.decided.commands if isinstance(each, Send)]
+    return dict(sent.operation.arguments)
+
+
 def _by_id(running: set[Running]) -> list[Running]:
     return sorted(running, key=lambda each: (len(str(each)), str(each)))
 

@@ -372,9 +372,11 @@ def test_after_one_change_of_mind_every_release_ends_or_is_before_a_person(seed)
     assert _unsettled(_at_rest(seed, revisions=1)) == []
 
 
-def test_after_many_changes_of_mind_every_release_ends_or_is_before_a_person():
-    forgotten = {seed: _unsettled(_at_rest(seed, revisions=3)) for seed in range(60)}
-    assert {seed: left for seed, left in forgotten.items() if left} == {}
+@pytest.mark.fault("X06")
+@settings(max_examples=2 * EXAMPLES)
+@given(seeds)
+def test_after_many_changes_of_mind_every_release_ends_or_is_before_a_person(seed):
+    assert _unsettled(_at_rest(seed, revisions=4)) == []
 
 
 @settings(max_examples=EXAMPLES)

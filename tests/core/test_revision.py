@@ -213,9 +213,14 @@ def test_of_two_equal_calls_one_that_is_wanted_keeps_the_first():
 @pytest.mark.req("S0-14")
 @pytest.mark.parametrize(
     ("again", "released", "left_out"),
-    [(FRI, [("op-2", 0)], []), (book("Sun"), [("op-1", 0), ("op-2", 0)], [])],
+    [
+        (FRI, [("op-2", 0)], []),
+        (SAT, [("op-1", 0)], []),
+        (book("Sun"), [("op-1", 0), ("op-2", 0)], []),
+        (text(), [], ["op-1", "op-2"]),
+    ],
 )
-def test_what_replaced_a_call_that_is_wanted_again_is_given_up_for_it(again, released, left_out):
+def test_what_was_given_up_before_goes_with_what_stands_in_for_it(again, released, left_out):
     old = [did(FRI, "op-1"), did(SAT, "op-2")]
     came = pair(old, wanted(again), contract_of=lambda _: RESERVE, replaced_by={"op-1": "op-2"})
     assert said(came)["released"] == released

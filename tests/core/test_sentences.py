@@ -128,9 +128,7 @@ def test_a_model_is_told_not_to_call_again_what_may_have_happened_and_where_to_l
     assert "op-a1" in text
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the service's own words stand in what is said of an unknown"
-)
+@pytest.mark.req("S4-51")
 def test_a_service_that_says_try_again_is_not_quoted_to_the_model():
     lost = replied(AnswerLost(reason="503: payment failed, please try again"))
     unknown = lap(operation(State.SENT), contract=BARE, arrivals=(lost,)).operations["op-a1"]
@@ -334,6 +332,13 @@ def test_the_fields_of_the_result_stand_beside_the_arguments_and_take_none_of_ou
     words = {"confirmed": "{tool} {operation} {day} {note}"}
     done = op(State.CONFIRMED, result={"tool": "evil", "operation": "op-x", "note": "{why}"})
     assert fact(done, replace(BARE, says={"en": words})) == "reserve_table op-a1 Fri {why}"
+
+
+@pytest.mark.parametrize("words", ["booked {0}", "booked {id.number}", "{id:d}", "{id"])
+def test_words_that_do_not_fit_what_came_back_hide_nothing(words):
+    done = op(State.CONFIRMED, result={"id": "R1"})
+    told = to_model(done, replace(BARE, says={"en": {"confirmed": words}}))
+    assert told == "Done: reserve_table(day=Fri, covers=4): id R1."
 
 
 @pytest.mark.xfail(strict=True, reason="the braces in `says` are not looked at when registering")

@@ -80,3 +80,26 @@ def test_words_of_a_contract_that_do_not_fit_hide_nothing(rig: Rig) -> None:
     value = rig.run(script, book)
     assert isinstance(value, Confirmed)
     assert "R1" in value.text
+
+
+@pytest.mark.req("S0-55", "S0-71")
+@pytest.mark.field("B9", "D8")
+def test_an_input_that_was_acknowledged_and_not_acted_on_is_found_after_a_crash(rig: Rig) -> None:
+    async def hear(rt: Runtime):
+        await rt.receive("book Friday", session="s1", delivery="d1")
+        await asyncio.sleep(60.0)  # virtual time
+
+    async def take_up(rt: Runtime):
+        (heard,) = await rt.unacted("s1")
+        done = await rt.propose([FRIDAY], ask=heard.ask("c1"))
+        return heard, done, await rt.unacted("s1")
+
+    tools = booking(rig.far)
+    first = rig.start(hear, tools)
+    rig.world.pass_time(1.0)
+    rig.kill(first)
+    heard, done, left = rig.run(take_up, tools)
+    assert (heard.text, heard.delivery) == ("book Friday", "d1")
+    assert (done.turn, done.state) == (heard.turn, PlanState.DONE)
+    assert left == ()
+    assert len(rig.far.sends) == 1

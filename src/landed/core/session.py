@@ -4,7 +4,7 @@ They are born closed: once written, nothing has to be done with them. A session 
 is the name that its records share.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from landed.core.canonical import Json
@@ -107,6 +107,25 @@ def input_of(record: Record) -> Input:
         session=record.session,
         **record.frozen,  # type: ignore[arg-type]
     )
+
+
+def unacted(records: Sequence[Record]) -> tuple[Input, ...]:
+    """Return the inputs of a session, oldest first, for whose turn there is no record yet.
+
+    Such an input was acknowledged, so it must not be lost: whoever takes a session over acts on it.
+    An answer to a question is acted on by being recorded.
+    """
+    acted = {str(record.frozen.get("turn", "")) for record in records if record.kind in _ACTS}
+    answers = {
+        str(record.changing.get("input", "")) for record in records if record.kind is Kind.QUESTION
+    }
+    inputs = (input_of(record) for record in records if record.kind is Kind.INPUT)
+    return tuple(each for each in inputs if each.turn not in acted and each.id not in answers)
+
+
+_ACTS = frozenset(
+    {Kind.OPERATION, Kind.PLAN, Kind.OBSERVATION, Kind.QUESTION, Kind.RELEASE, Kind.MESSAGE}
+)
 
 
 def observing(seen: Observation) -> Changes:

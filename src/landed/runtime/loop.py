@@ -120,6 +120,10 @@ class SessionLoop(Desk):
             await self._load(foreign)
         while missing := self.memory.missing(self.inbox):
             await self._load(missing)
+            if missing <= self.memory.missing(self.inbox):
+                raise StoreError(
+                    f"the store has no {', '.join(sorted(missing))}, which others name"
+                )
         arrivals = self._arrivals()
         decided = self.setting.what_next(
             self._scope(arrivals), self.setting.rules, self.setting.clock.now()

@@ -14,7 +14,7 @@ from landed.core.plan import Plan, Wanted
 from landed.core.question import About, Question, QuestionState, last_question_name, question_from
 from landed.core.report import Report
 from landed.core.scope import Answered, AskPerson, Planned, Revised, Told
-from landed.core.session import Input, input_of, opening, saying
+from landed.core.session import Input, input_of, opening, saying, unacted
 from landed.core.value import PlanValue
 from landed.core.yes import Answer, read
 from landed.runtime.performing import Performing
@@ -168,6 +168,14 @@ class Runtime(Performing):
     async def decline(self, question: str, *, principal: str) -> None:
         """Say no to a question, as the person it was put to; raises as `approve` does."""
         await self._answer(question, principal, yes=False)
+
+    async def unacted(self, session: str = "main", *, tenant: str = "default") -> tuple[Input, ...]:
+        """Return the inputs that were acknowledged and that nothing was done for yet.
+
+        An application asks for them when it takes a session up again after a crash.
+        """
+        self._check_open()
+        return unacted(await self.driver.reader.records(tenant=tenant, session=session))
 
     async def history(
         self, session: str = "main", *, tenant: str = "default", view: View = View.CACHE

@@ -5,11 +5,12 @@ tried twice, and no cookie is carried from one principal's call to the next.
 """
 
 import asyncio
+import json
 import re
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from landed.core.canonical import MAX_BYTES
 from landed.core.contract import Contract
@@ -175,7 +176,20 @@ def _secrets(headers: Mapping[str, str]) -> frozenset[str]:
 
 
 def _shown(body: bytes, secrets: frozenset[str]) -> str:
-    text = body[:SHOWN_BYTES].decode(errors="replace")
+    text = _in_words(body) or body[:SHOWN_BYTES].decode(errors="replace")
     for secret in secrets:
         text = text.replace(secret, "***")
     return bounded(text)
+
+
+def _in_words(body: bytes) -> str:
+    """Return what a problem (RFC 9457), or an error like it, says to people; "" for another."""
+    try:
+        problem = json.loads(body)
+    except (ValueError, RecursionError):
+        return ""
+    if not isinstance(problem, dict):
+        return ""
+    said = cast("dict[str, object]", problem)
+    words = (said.get(name) for name in ("detail", "message", "title"))
+    return next((each for each in words if isinstance(each, str) and each), "")

@@ -40,7 +40,11 @@ CASES: Mapping[str, Case] = {
     "release-first": Case(
         reserve=replace(FREE, order=Order.RELEASE_FIRST, order_why="two holds cost twice"),
     ),
-    "lenient": Case(reserve=replace(FREE, compares_payload=False), house=House(lenient=True)),
+    "lenient": Case(
+        reserve=replace(FREE, compares_payload=False),
+        house=House(lenient=True),
+        bounds=Bounds(send_by_ticks=1),
+    ),
     "nobody-can-tell": Case(reserve=DEAF, house=House(keyless=True)),
     "nobody-can-tell-replace": Case(
         reserve=replace(DEAF, while_unknown=WhileUnknown.REPLACE), house=House(keyless=True)

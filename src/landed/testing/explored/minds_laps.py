@@ -74,9 +74,7 @@ def crashed(world: World, setup: Setup) -> World:
     releases = world.releases
     if setup.driver.adopts_releases:
         releases = {id: replace(r, **claim) if r.open else r for id, r in releases.items()}
-    operations = {
-        id: replace(o, **claim) if o.open else o for id, o in world.operations.items()
-    }
+    operations = {id: replace(o, **claim) if o.open else o for id, o in world.operations.items()}
     plans = {id: replace(p, **claim) if p.open else p for id, p in world.plans.items()}
     now: dict[str, Operation | object] = {**operations, **plans, **releases}
     records = {
@@ -110,7 +108,9 @@ def _decide(world: World, setup: Setup, arrivals: tuple[Arrival, ...]) -> tuple[
                 raise
             scope = replace(scope, holders={**scope.holders, conflict.name: conflict.holder})
             continue
-        return decided, _written(replace(world, stored=replace(stored, events=())), decided, records)
+        return decided, _written(
+            replace(world, stored=replace(stored, events=())), decided, records
+        )
     raise LookupError("it does not come to an end of the names that others hold")
 
 

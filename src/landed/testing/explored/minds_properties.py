@@ -156,9 +156,9 @@ def _is_seen_to(world: World, release: Release) -> bool:
 def _wrong_tables(world: World) -> str:
     booked = [o for o in world.operations.values() if o.tool == RESERVE]
     told = [o for o in booked if o.state is State.CONFIRMED and not _is_undone(world, o)]
-    doubted = [o.id for o in booked if o.state is State.UNDECIDED]
+    doubted = {o.id for o in booked if _is_doubted(world, o)}
     ids = sorted(table.id for table in _paired(world, told))
-    settled = [t for t in world.restaurant.held if t.operation not in doubted]
+    settled = [table for table in world.restaurant.held if table.operation not in doubted]
     if len(ids) != len(told) or ids != sorted(table.id for table in settled):
         return UNPAIRED
     latest = world.latest
@@ -178,8 +178,13 @@ def _paired(world: World, told: Iterable[Operation]) -> Iterator[Table]:
 
 
 def _is_undone(world: World, operation: Operation) -> bool:
-    """Whether it was taken back, or nobody can tell."""
+    """Whether it was taken back, or may have been."""
     release = world.releases.get(release_id(operation.id))
-    if release is None:
-        return False
-    return release.state is ReleaseState.DONE or _undecided(world, release.undo)
+    undone = release is not None and release.state is ReleaseState.DONE
+    return undone or _is_doubted(world, operation)
+
+
+def _is_doubted(world: World, operation: Operation) -> bool:
+    """Whether nobody can tell if it landed, or if it was taken back."""
+    release = world.releases.get(release_id(operation.id))
+    return _undecided(world, operation.id, release.undo if release is not None else "")

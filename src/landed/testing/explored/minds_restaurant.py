@@ -68,9 +68,7 @@ class Restaurant:
 Done = tuple[Restaurant, SendOutcome]
 
 
-def reserve(
-    restaurant: Restaurant, house: House, *, key: str, operation: str, day: str
-) -> Done:
+def reserve(restaurant: Restaurant, house: House, *, key: str, operation: str, day: str) -> Done:
     """Reserve a table; `operation` is only noted, to know what came of whom."""
     if key in restaurant.closed:
         return restaurant, Refused(reason="the key is closed")

@@ -29,9 +29,9 @@ from landed.testing.explored.minds_world import (
     FEE_CENTS,
     PRINCIPAL,
     RESERVE,
-    SEND_BY_S,
     SESSION,
     TENANT,
+    TICK_S,
     Message,
     Setup,
     Step,
@@ -248,9 +248,7 @@ def _agreed(world: World, question: Question) -> World:
 
 
 def _answer(world: World, question: Question, *, yes: bool | None, says: str) -> _Coming:
-    answered = Answered(
-        question=question.id, yes=yes, principal=PRINCIPAL, heard=None, at=world.at
-    )
+    answered = Answered(question=question.id, yes=yes, principal=PRINCIPAL, heard=None, at=world.at)
     return _Coming(f"the user says {says} to {question.id}", answered, world, calm=False)
 
 
@@ -300,7 +298,7 @@ def _plan(world: World, day: str, setup: Setup) -> Plan:
         steps=(step,),
         places=(Place(),),
         made_at=world.at,
-        send_by=world.at + SEND_BY_S,
+        send_by=world.at + setup.bounds.send_by_ticks * TICK_S,
         worker=world.who,
     )
 
@@ -321,5 +319,3 @@ def _revised(world: World, plan: Plan, name: str) -> Revised:
         operations=operations,
         releases=tuple(releases),
     )
-
-

@@ -22,7 +22,6 @@ from landed.testing.explored.minds_restaurant import House, Restaurant
 
 TICK_S = 61.0
 START_AT = 1_000_000.0
-SEND_BY_S = 9_000.0
 TENANT, SESSION, PRINCIPAL = "default", "s1", "ann"
 RESERVE, CANCEL, FEE = "reserve", "cancel", "fee"
 FEE_CENTS = "fee_cents"
@@ -36,6 +35,7 @@ class Bounds:
     crashes       times that the worker dies, anywhere, and another takes over
     losses        times that a worker hears nothing more of what it waits for, or cannot send
     late_ticks    ticks that pass while something is still on its way
+    send_by_ticks until when what the user wants may be sent
     shrugs        answers of the user that are neither yes nor no
     inbox         how many arrivals one lap may absorb
     ticks         when a world that is still not at rest is given up as stuck
@@ -46,6 +46,7 @@ class Bounds:
     crashes: int = 1
     losses: int = 1
     late_ticks: int = 1
+    send_by_ticks: int = 100
     shrugs: int = 1
     inbox: int = 1
     ticks: int = 10
