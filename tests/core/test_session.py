@@ -26,9 +26,10 @@ from landed.core.session import (
     opening,
     saying,
     seeing,
+    unacted,
 )
 from tests.core.build import FULL, operation
-from tests.core.conversation import TOOLS, book, check, wanting
+from tests.core.conversation import PRICED, TOOLS, Conversation, book, check, wanting
 
 words = st.text(max_size=5)
 inputs = st.builds(
@@ -164,3 +165,36 @@ def test_a_record_names_the_contracts_it_was_made_under():
     (seen,) = observing(SEEN).moves
     assert contracts_of(seen.after) == {"sha256:check"}
     assert contracts_of(opening(heard()).moves[0].after) == set()
+
+
+@pytest.mark.req("S0-55")
+def test_an_input_is_acted_on_once_a_record_of_its_turn_or_an_answer_says_so():
+    talk = Conversation(tools={**TOOLS, "reserve": PRICED})
+    for number in (1, 2, 3):
+        talk.write(opening(heard(id=f"in-{number}", turn=f"T{number}", delivery="")))
+    assert [each.id for each in _unacted(talk)] == ["in-1", "in-2", "in-3"]
+    talk.ask(book("Fri"))  # in turn T1
+    assert [each.id for each in _unacted(talk)] == ["in-2", "in-3"]
+    talk.lands("op-1", "R1")
+    talk.turns = 2
+    talk.revise(book("Sat"))  # in turn T3
+    talk.lands("op-2", "R2")
+    talk.price(2000)
+    talk.answer(True, said="yes")  # an input of its own
+    assert [each.id for each in _unacted(talk)] == ["in-2"]
+
+
+@pytest.mark.xfail(strict=True, reason="words that let a question lapse count as acted on")
+def test_what_was_said_instead_of_an_answer_is_still_to_be_acted_on():
+    talk = Conversation(tools={**TOOLS, "reserve": PRICED})
+    talk.ask(book("Fri"))
+    talk.lands("op-1", "R1")
+    talk.revise(book("Sat"))
+    talk.lands("op-2", "R2")
+    talk.price(2000)
+    talk.answer(None, said="yes, but make it Sunday")
+    assert [each.text for each in _unacted(talk)] == ["yes, but make it Sunday"]
+
+
+def _unacted(talk: Conversation):
+    return unacted([*talk.store.records.values()])

@@ -69,7 +69,7 @@ class Planner:
         call_id: str,
     ) -> Revised:
         """Return the arrival for a change of mind about a turn; raises `ProposalError`."""
-        done = await self._done(turn, tenant=heard.tenant, session=heard.session)
+        done = await self._done(turn, tenant=heard.tenant, session=heard.session, heard=heard.id)
         ask = heard.ask(call_id)
         if not await self.driver.store.holders(ask_name(ask)):
             done.require_revisable()  # Else it was revised by this very ask, which joins that.
@@ -136,11 +136,11 @@ class Planner:
         done = await self._done(turn, tenant=tenant, session=session)
         return done.plan.id if done.plan else ""
 
-    async def _done(self, turn: str, *, tenant: str, session: str) -> "Done":
+    async def _done(self, turn: str, *, tenant: str, session: str, heard: str = "") -> "Done":
         records = await self.driver.reader.records(tenant=tenant, session=session)
         if not any(r.id == turn and r.kind is Kind.TURN for r in records):
             raise ProposalError(f"there is no turn {turn!r} in this conversation to revise")
-        return _done(turn, records)
+        return _done(turn, records, heard)
 
 
 @dataclass(slots=True, eq=False)
@@ -151,6 +151,7 @@ class Done:
     plan: Plan | None = None
     revised_by: str = ""
     asked_about: bool = False
+    heard_in_time: bool = False
     operations: dict[str, Operation] = field(default_factory=dict[str, Operation])
     releases: dict[str, Release] = field(default_factory=dict[str, Release])
 
@@ -193,7 +194,13 @@ class Done:
             )
 
     def _goes_on(self) -> bool:
-        """Whether it is not over, or the person was asked what they meant by it."""
+        """Whether it is not over, or was not when the person spoke or was asked what they meant.
+
+        Reading the words takes time, and a crash may come between: what ended meanwhile, by itself
+        or in recovery, is changed all the same.
+        """
+        if self.heard_in_time:
+            return True
         if self.plan is not None:
             return self.asked_about or self.plan.state is not PlanState.DONE
         return any(not operation.final for operation in self.operations.values())
@@ -202,8 +209,9 @@ class Done:
         return {operation.tool for operation in self.operations.values()}
 
 
-def _done(turn: str, records: Sequence[Record]) -> Done:
+def _done(turn: str, records: Sequence[Record], heard: str) -> Done:
     """Collect a turn's plan, its operations, and those that it keeps or owes a release of."""
+    every = {r.id: r for r in records}
     operations = {r.id: from_record(r) for r in records if r.kind is Kind.OPERATION}
     releases = {r.id: release_from(r) for r in records if r.kind is Kind.RELEASE}
     plans = [plan_from(r) for r in records if r.kind is Kind.PLAN]
@@ -217,6 +225,9 @@ def _done(turn: str, records: Sequence[Record]) -> Done:
         named += [step.keeps for step in done.plan.steps if step.keeps]
     named += [r.operation for r in releases.values() if r.turn == turn and r.state not in ENDED]
     done.operations = {id: operations[id] for id in dict.fromkeys(named)}
+    if heard in every:
+        own = [done.plan.id] if done.plan else list(done.operations)
+        done.heard_in_time = any(every[id].last > every[heard].made for id in own)
     owed = [release_id(id) for id in done.operations]
     done.releases = {id: releases[id] for id in owed if id in releases}
     return done

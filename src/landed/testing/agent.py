@@ -35,6 +35,9 @@ from landed.testing.timeline import Line, Timeline, replayed
 
 SERVICES = frozenset({"restaurant", "texts"})
 LOG_MAX_S = 5.0
+# Virtual time stands still while a script acts. In real time a process that was killed needs a
+# moment to come back to where the user speaks; until then no text is taken for sent.
+PATIENCE: dict[str, object] = {"wait_s": 4.0, "assume_after_s": 4.0}
 NOWHERE = "http://127.0.0.1:9"  # Nobody listens there, so that no text ever leaves.
 
 
@@ -122,7 +125,7 @@ class Overheard:
 def _tools(asked: Asked) -> Iterator[Tool]:
     kept = asked.scenario
     yield from booking_tools(asked.restaurant, kept.restaurant, transport=None, **kept.promises)
-    yield from text_tools(asked.texts, transport=None, **kept.text_promises)
+    yield from text_tools(asked.texts, transport=None, **{**PATIENCE, **kept.text_promises})
 
 
 def _die(_: str) -> None:

@@ -43,7 +43,7 @@ CASES: Mapping[str, Case] = {
     "lenient": Case(
         reserve=replace(FREE, compares_payload=False),
         house=House(lenient=True),
-        bounds=Bounds(send_by_ticks=1),
+        bounds=Bounds(send_by_ticks=1, ticks=25),
     ),
     "nobody-can-tell": Case(reserve=DEAF, house=House(keyless=True)),
     "nobody-can-tell-replace": Case(
@@ -51,3 +51,4 @@ CASES: Mapping[str, Case] = {
     ),
     "to-and-fro": Case(reserve=FREE, bounds=Bounds(revisions=2, crashes=0, losses=0)),
 }
+DEEP = Bounds(revisions=2, crashes=1, losses=1, inbox=2, ticks=25, states_max=10_000_000)

@@ -4,12 +4,14 @@ Crashes fall before the commit (the lap never was), after it and before what fol
 or later. What is on its way when a worker dies stays on its way, for nobody.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from landed.core.changes import Kind, Record, apply
 from landed.core.errors import IllegalEventError, LeaseLostError, StaleWriteError
 from landed.core.operation import Operation, under
+from landed.core.plan import Plan
 from landed.core.scope import (
     Arrival,
     Asking,
@@ -23,9 +25,12 @@ from landed.core.scope import (
     Sending,
     StopWaiting,
 )
+from landed.core.undo import Release
 from landed.runtime.memory import needed_by, references
 from landed.testing.explored.minds_properties import CORE_RAISED, wrong_start, wrong_undo
 from landed.testing.explored.minds_world import Message, Setup, Step, World
+
+Held = TypeVar("Held", Operation, Plan, Release, Record)
 
 CONFLICTS_MAX = 3  # names in one unit that others may turn out to hold
 
@@ -60,34 +65,36 @@ def lap(
 
 def crashed(world: World, setup: Setup) -> World:
     """Return the world in which the worker is gone and another has claimed what it held."""
-    worker, epoch = world.worker + 1, world.stored.epoch + 1
     after = replace(
         world,
-        worker=worker,
+        worker=world.worker + 1,
         due=True,
         wake=False,
         pricing=frozenset(),
         wire=tuple(sorted(_left_behind(world.wire))),
         left=replace(world.left, crashes=world.left.crashes - 1),
     )
-    claim = {"epoch": epoch, "worker": after.who}
+    epoch, who = world.stored.epoch + 1, after.who
+    adopts = setup.driver.adopts_releases
+    stored = world.stored.records
+    theirs = {} if adopts else {id: r for id, r in stored.items() if r.kind is Kind.RELEASE}
+    records = {**_claimed(stored, epoch=epoch, who=who), **theirs}
     releases = world.releases
-    if setup.driver.adopts_releases:
-        releases = {id: replace(r, **claim) if r.open else r for id, r in releases.items()}
-    operations = {id: replace(o, **claim) if o.open else o for id, o in world.operations.items()}
-    plans = {id: replace(p, **claim) if p.open else p for id, p in world.plans.items()}
-    now: dict[str, Operation | object] = {**operations, **plans, **releases}
-    records = {
-        id: replace(record, **claim) if record.open and now[id].worker == after.who else record
-        for id, record in world.stored.records.items()
-    }
     return replace(
         after,
-        operations=operations,
-        plans=plans,
-        releases=releases,
+        operations=_claimed(world.operations, epoch=epoch, who=who),
+        plans=_claimed(world.plans, epoch=epoch, who=who),
+        releases=_claimed(releases, epoch=epoch, who=who) if adopts else releases,
         stored=replace(world.stored, records=records, epoch=epoch),
     )
+
+
+def _claimed(held: Mapping[str, Held], *, epoch: int, who: str) -> dict[str, Held]:
+    """Return records with those that are open under another claim."""
+    return {
+        id: replace(each, epoch=epoch, worker=who) if each.open else each
+        for id, each in held.items()
+    }
 
 
 def _left_behind(wire: Iterable[Message]) -> Iterator[Message]:

@@ -69,7 +69,7 @@ class Naming:
             operation.looks > 0 and operation.looked_at == at,
             operation.last_sent_at == at,
             operation.first_sent_at if self._ages else 0.0,
-            operation.send_by if self._ends and not operation.undoes else 0.0,
+            operation.send_by if self._ends else 0.0,
             operation.open and operation.worker == world.who,
             str(operation.result),
             str(operation.arguments),

@@ -68,21 +68,29 @@ def wrong_undo(before: World, after: World, setup: Setup) -> str:
 def _wrong_undo(world: World, undo: Operation, setup: Setup) -> str:
     if undo.undoes in world.allowed:
         return ""
-    stands = _replacement(world)
-    if stands is not None and stands.id == undo.arguments["id"]:
+    stand = list(_replacements(world, undo.undoes))
+    if any(table.id == undo.arguments["id"] for table in stand):
         return UNDID_REPLACEMENT
     if setup.reserve.order is Order.RELEASE_FIRST:
         return ""
-    return "" if stands is not None and stands.held else RELEASED_FIRST
+    return "" if any(table.held for table in stand) else RELEASED_FIRST
 
 
-def _replacement(world: World) -> Table | None:
-    """Return the table that the latest plan's operation is confirmed to have."""
-    latest = world.latest
-    wanted = world.operations.get(latest.places[0].record) if latest is not None else None
-    if wanted is None or wanted.state is not State.CONFIRMED:
-        return None
-    return _table_of(world, wanted)
+def _replacements(world: World, operation: str) -> Iterator[Table]:
+    """Yield the tables that are confirmed for what was wanted in place of an operation.
+
+    That is what the latest plan wants; and where an undo was on its way already when the user
+    changed their mind once more, what it was begun for.
+    """
+    for plan in world.plans.values():
+        if plan is not world.latest and plan.steps[0].replaces != operation:
+            continue
+        wanted = world.operations.get(plan.places[0].record)
+        if wanted is None or wanted.id == operation or wanted.state is not State.CONFIRMED:
+            continue
+        table = _table_of(world, wanted)
+        if table is not None:
+            yield table
 
 
 def _table_of(world: World, operation: Operation) -> Table | None:
@@ -97,15 +105,15 @@ def wrong_effect(before: World, after: World) -> str:
     for table in after.restaurant.tables:
         if len(table.charges_cents) > 1:
             return TWO_CANCELS
-        new = table.charges_cents and table not in before.restaurant.tables
-        if new and table.charges_cents[0] and not _was_agreed(after, table):
+        new = not table.held and table not in before.restaurant.tables
+        if new and sum(table.charges_cents) and not _was_agreed(after, table):
             return UNAGREED
     return ""
 
 
 def _was_agreed(world: World, table: Table) -> bool:
     return any(
-        cents == table.charges_cents[0] and _table_of(world, world.operations[id]) == table
+        cents == sum(table.charges_cents) and _table_of(world, world.operations[id]) == table
         for id, cents in world.agreed
     )
 

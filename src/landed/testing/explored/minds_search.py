@@ -1,4 +1,4 @@
-"""Breadth-first through every world in which a mind is changed, and the shortest way to each harm."""
+"""Breadth-first through every world in which a mind is changed: the shortest way to each harm."""
 
 from array import array
 from collections.abc import Iterator, Sequence

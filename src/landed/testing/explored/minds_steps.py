@@ -150,7 +150,7 @@ def _laps(
     world: World, setup: Setup, arrivals: tuple[Arrival, ...], *, says: str, calm: bool
 ) -> Iterator[Step]:
     for step in lap(world, setup, arrivals, says=says, calm=calm):
-        yield replace(step, world=_swept(step.world, setup))
+        yield step if step.wrong else replace(step, world=_swept(step.world, setup))
 
 
 def _coming(world: World, setup: Setup) -> Iterator[_Coming]:

@@ -163,7 +163,7 @@ class World:
     @property
     def latest(self) -> Plan | None:
         """The plan of the latest turn."""
-        return next(reversed(self.plans.values()), None) if self.plans else None
+        return next(reversed(list(self.plans.values())), None)
 
     @property
     def quiet(self) -> bool:
