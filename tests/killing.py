@@ -26,7 +26,7 @@ from landed.testing.worlds.serve import start
 AGENT_MAX_S = 60.0
 # The receipt of a text comes late enough for the user to change their mind before it: a process
 # that goes on after a kill must come back to where they speak while the turn still runs.
-RECEIPT_LATE = (Fault(path="/texts", kind="delay_reply", nth=None, seconds=1.5),)
+RECEIPT_LATE = (Fault(path="/texts", kind="delay_reply", nth=None, seconds=2.0),)
 
 
 def points_of(scenario: str, *kills: str) -> list[str]:

@@ -34,6 +34,7 @@ from tests.killing import Run, boundaries, fresh_world
 IN_FLIGHT, FEE, AFTER_TEXT = "revise-in-flight", "fee-consent", "revise-after-text"
 PARTS = 6
 POINTS_MIN = 100
+MISSED_PART = 10
 RELEASE_OUT = "after:send:cancel_reservation"
 
 SAMPLE = (
@@ -109,22 +110,27 @@ def passed(name: str, kills: Sequence[str], place: Path) -> list[str]:
 
 
 def killed_at_each(name: str, kills: Sequence[tuple[str, ...]], place: Path) -> None:
-    """Kill one process after the other, two runs at a time, each in a world of its own."""
+    """Kill one process after the other, two runs at a time, each in a world of its own.
+
+    A few may not come to their point: those of a commit that is refused are passed, or not, as the
+    clock will have it. They must end well all the same.
+    """
     places = (place / str(number) for number in range(len(kills)))
     with ThreadPoolExecutor(max_workers=2) as both:
         died = list(both.map(partial(killed, name), kills, places))
-    assert all(died), [kill for kill, all_died in zip(kills, died, strict=True) if not all_died]
+    missed = [kill for kill, all_died in zip(kills, died, strict=True) if not all_died]
+    assert len(missed) <= len(kills) // MISSED_PART, missed
 
 
 def killed(name: str, kills: Sequence[str], place: Path) -> bool:
-    """Kill one process after the other, let the last one end, and look at the world.
-
-    Whether each of them came to its point. In a sample it must; in the long runs too, but for the
-    points of a commit that is refused, which are passed or not as the clock will have it.
-    """
+    """Whether each process came to its point and died there; the last one always ends well."""
     with fresh_world(BY_NAME[name], place) as agents:
-        died = [agents.kill_at(point) for point in kills]
-        ends_well(agents)
+        try:
+            died = [agents.kill_at(point) for point in kills]
+            ends_well(agents)
+        except AssertionError as error:
+            error.add_note(f"{name}, killed at {', '.join(kills)}")
+            raise
     return all(died)
 
 

@@ -303,6 +303,7 @@ BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     Json: values,
     Mapping[str, Json]: st.dictionaries(words, values, max_size=3),
     tuple[str, ...]: st.lists(words, max_size=3).map(tuple),
+    tuple[int, ...]: st.lists(st.integers(1, 9), max_size=3).map(tuple),
     tuple[Evidence, ...]: st.lists(evidence, max_size=3).map(tuple),
     State: st.sampled_from(State),
     Ask: st.builds(

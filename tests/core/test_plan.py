@@ -248,7 +248,7 @@ def test_a_step_that_another_call_stands_in_the_way_of_ends_the_plan():
     talk = Conversation()
     talk.ask(book())
     talk.ask(book())
-    assert talk.states("plan-T2", "op-2") == ["partial", "recorded"]
+    assert talk.states("plan-T2", "op-2") == ["partial", "withdrawn"]
     assert talk.plan.why == "op-1 touches the same thing and was not settled"
 
 

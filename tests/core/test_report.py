@@ -223,7 +223,6 @@ def test_after_a_no_to_what_a_full_day_did_not_replace_only_that_is_named():
     assert told(talk, "T3") == "R1 (Fri) stays."
 
 
-@pytest.mark.xfail(strict=True, reason="what had no effect is said to be held beside")
 def test_what_was_refused_is_not_named_as_if_it_were_held():
     talk = start()
     talk.ask(book("Fri"))

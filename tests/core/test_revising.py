@@ -214,7 +214,6 @@ def test_a_plan_that_broke_off_is_revised_and_its_failed_call_owes_nothing():
     assert talk.leaves == ["send op-2 1"]
 
 
-@pytest.mark.xfail(strict=True, reason="`accepted` counts as in doubt where a step replaces it")
 def test_what_was_taken_and_cannot_be_read_back_is_replaced_without_a_wait():
     talk = in_flight()
     talk.reply("op-1", Acknowledged(result={"id": "R1"}, accepted=True))
@@ -372,7 +371,6 @@ def test_a_correction_is_known_by_what_was_wanted_and_stands_for_what_it_put_rig
 LINKS = replace(TEXT, correct_arguments={"reply_to": "{result.id}"})
 
 
-@pytest.mark.xfail(strict=True, reason="a template that cannot be filled escapes from what_next")
 def test_a_correction_that_cannot_be_filled_in_ends_the_plan_and_not_the_loop():
     talk = Conversation(tools={**TOOLS, "text": LINKS})
     talk.ask(text("Fri"))
@@ -409,9 +407,6 @@ def test_where_the_contract_says_so_the_replacement_goes_ahead_and_the_release_s
 TABLE = replace(DEAF, while_unknown=WhileUnknown.REPLACE, target=("the-table",))
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a replacement is not exempt from the hold of what it replaces"
-)
 def test_a_replacement_is_not_blocked_by_what_it_replaces():
     talk = in_flight(TABLE)
     talk.revise(book("Sat"))
@@ -498,7 +493,6 @@ def test_a_claim_about_what_is_still_in_flight_waits_for_its_own_answer():
     assert talk.states("op-1") == ["sent"]
 
 
-@pytest.mark.xfail(strict=True, reason="the dotted name in `makes` becomes one field of the result")
 def test_a_claim_stands_where_the_contract_says_that_the_id_stands():
     nested = replace(DEAF, makes="booking.id", undo_arguments={"id": "{result.booking.id}"})
     talk = in_flight(nested)

@@ -227,7 +227,6 @@ def test_what_was_given_up_before_goes_with_what_stands_in_for_it(again, release
     assert said(came)["left out"] == left_out
 
 
-@pytest.mark.xfail(strict=True, reason="`_keep` knows one operation for each tool and identity")
 def test_two_equal_calls_that_are_wanted_twice_are_both_kept():
     came = compared([did(FRI, "op-1"), did(FRI, "op-2")], FRI, FRI)
     assert said(came) == {**NOTHING, "kept": ["op-1", "op-2"]}

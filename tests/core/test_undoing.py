@@ -181,7 +181,6 @@ def test_a_price_that_comes_when_it_is_not_due_any_more_says_nothing():
     assert talk.price(2000) == []
 
 
-@pytest.mark.xfail(strict=True, reason="only the undo is looked for among the tools")
 def test_where_the_tool_that_knows_the_price_is_not_registered_the_person_decides():
     talk = friday(PRICED)
     talk.registered = frozenset(TOOLS) - {"fee"}
@@ -262,7 +261,6 @@ def test_what_stands_in_the_way_of_the_undo_puts_it_before_a_person():
     assert talk.operations["op-3"].blocked_by == "op-z9"
 
 
-@pytest.mark.xfail(strict=True, reason="an undo that is blocked is left behind, recorded and open")
 def test_an_undo_that_was_blocked_is_taken_back_before_another_is_made():
     talk = friday(cancel=replace(CANCEL, target=("desk",)))
     talk.holders = {"target/default/restaurant/desk": "op-z9"}
@@ -311,7 +309,6 @@ def test_while_draining_nothing_is_undone_and_no_price_asked():
 UNNAMED = Acknowledged(result={"number": 1})
 
 
-@pytest.mark.xfail(strict=True, reason="a template that cannot be filled escapes from what_next")
 @pytest.mark.parametrize("contract", [RESERVE, PRICED])
 def test_an_undo_whose_arguments_are_not_known_puts_it_before_a_person(contract):
     talk = Conversation(tools={**TOOLS, "reserve": contract})

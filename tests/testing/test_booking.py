@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from landed.runtime.parts import assemble, register
 from landed.core.outcome import Absent, Acknowledged, AnswerLost, Found, Refused
 from landed.core.value import Assumed, Confirmed, Failed, Value
+from landed.runtime.parts import assemble, register
 from landed.stores.sqlite import open_sqlite
 from landed.testing import sim
 from landed.testing.booking import booking_tools, text_tools

@@ -168,7 +168,7 @@ def _acknowledged(
 
 def _is_only_send(operation: Operation) -> bool:
     """Whether no other send of it than one can have left this machine."""
-    return operation.tries - operation.unsent == 1
+    return operation.tries - len(operation.unsent) == 1
 
 
 def _refused(operation: Operation, back: Replied, reason: str) -> Moved | None:
@@ -182,13 +182,13 @@ def _refused(operation: Operation, back: Replied, reason: str) -> Moved | None:
 
 def _not_sent(operation: Operation, contract: Contract, back: Replied, reason: str) -> Moved | None:
     says = f"nothing left this machine: {reason}"
-    unsent = operation.unsent + 1
+    unsent = tuple(sorted({*operation.unsent, back.attempt}))
     if _awaited(operation, back):
         over = operation.tries >= contract.max_tries or not operation.wanted
         never = operation.state is State.SENT and over
         event = Happened.NEVER_SENT if never else Happened.NOT_SENT
         return _move(operation, event, back, says, unsent=unsent)
-    if unsent == operation.tries and Happened.NEVER_SENT in MOVES[operation.state]:
+    if len(unsent) == operation.tries and Happened.NEVER_SENT in MOVES[operation.state]:
         return _move(operation, Happened.NEVER_SENT, back, says, unsent=unsent)
     return None
 

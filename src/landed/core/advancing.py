@@ -4,8 +4,9 @@ from dataclasses import replace
 
 from landed.core.contract import Contract, Order, WhileUnknown
 from landed.core.draft import Draft
+from landed.core.errors import ProposalError
 from landed.core.operating import operate
-from landed.core.operation import Operation, State
+from landed.core.operation import Happened, Operation, State
 from landed.core.outcome import Acknowledged
 from landed.core.plan import (
     At,
@@ -31,10 +32,8 @@ IN_DOUBT = frozenset({State.UNKNOWN, State.RESENT, State.UNDECIDED})
 
 def advance(draft: Draft, id: str) -> None:
     """Let one plan go as far as it can without an answer from outside."""
-    for _ in range(2 * len(draft.plans[id].steps) + 2):
-        plan = draft.plans[id]
-        if not plan.open or not _step(draft, plan):
-            return
+    while draft.plans[id].open and _step(draft, draft.plans[id]):
+        pass  # Each step that asks for another has brought a place of the plan further.
 
 
 def watched(draft: Draft, arrival: Observed) -> None:
@@ -112,7 +111,7 @@ def _may_start(draft: Draft, plan: Plan, step: Step) -> bool:
     if old is None:
         return True
     contract = draft.contract_of(old)
-    in_doubt = old.state not in LANDED | NOT_LANDED
+    in_doubt = not has_landed(old, contract) and old.state not in NOT_LANDED
     if in_doubt and not (step.replaces and contract.while_unknown is WhileUnknown.REPLACE):
         if old.state is State.UNDECIDED and plan.state is PlanState.RUNNING:
             why = f"{old.id}, which this replaces, could not be found out"
@@ -126,13 +125,22 @@ def _may_start(draft: Draft, plan: Plan, step: Step) -> bool:
 
 def _start(draft: Draft, plan: Plan, index: int) -> None:
     """Record the operation of a step, and with it that the plan is there now."""
-    step = _as_it_is_now(draft, plan, plan.steps[index])
+    try:
+        step = _as_it_is_now(draft, plan, plan.steps[index])
+    except ProposalError as error:
+        broken = placed(plan, index, Place(at=At.BROKEN))
+        draft.move_plan(plan, PlanEvent.BROKE_OFF, places=broken, why=str(error))
+        return
     contract = draft.contract(step.contract)
     id = draft.scope.new_id("operation")
     operation = operation_for(plan, step, contract, id=id, now=draft.now)
     place = Place(at=At.OUT, record=id)
     draft.move_plan(plan, PlanEvent.STEPPED, places=placed(plan, index, place))
-    draft.make(operation)
+    made = draft.make(operation)
+    old = draft.operations.get(step.replaces)
+    if old is not None and old.holds:
+        # It may only start beside what it replaces where the contract says so: see `_may_start`.
+        draft.hand_over(old, made)
     operate(draft, id)
 
 
@@ -162,7 +170,7 @@ def _follow(draft: Draft, plan: Plan, index: int) -> bool:
     step, place = plan.steps[index], plan.places[index]
     operation = draft.operations[place.record]
     contract = draft.contract_of(operation)
-    if _has_landed(operation, contract):
+    if has_landed(operation, contract):
         done = placed(plan, index, Place(at=At.DONE, record=operation.id))
         draft.move_plan(plan, PlanEvent.STEPPED, places=done)
         return True
@@ -171,15 +179,19 @@ def _follow(draft: Draft, plan: Plan, index: int) -> bool:
         draft.move_plan(plan, PlanEvent.STEPPED, places=placed(plan, index, Place()))
         return True
     if operation.state in NOT_LANDED or operation.blocked_by:
+        why = _why(operation)
+        if operation.blocked_by:
+            draft.move(operation, Happened.WITHDRAWN, why)  # The plan is over; it must not fire.
         broken = placed(plan, index, Place(at=At.BROKEN, record=operation.id))
-        draft.move_plan(plan, PlanEvent.BROKE_OFF, places=broken, why=_why(operation))
+        draft.move_plan(plan, PlanEvent.BROKE_OFF, places=broken, why=why)
         return False
     if operation.state in IN_DOUBT and plan.state is PlanState.RUNNING:
         draft.move_plan(plan, PlanEvent.DOUBTED, why=_why(operation))
     return False
 
 
-def _has_landed(operation: Operation, contract: Contract) -> bool:
+def has_landed(operation: Operation, contract: Contract) -> bool:
+    """Whether a plan may go on after it: it landed, or that it was taken is all there will be."""
     accepted = operation.state is State.ACCEPTED and not contract.read_back
     return accepted or operation.state in LANDED
 

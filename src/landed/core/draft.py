@@ -87,11 +87,19 @@ class Draft:
         if held and not after.holds:
             self.frees += [Hold(name=name, record=after.id) for name in after.names]
             for name in after.names:
-                self.names.pop(name, None)
+                if self.names.get(name) == after.id:
+                    del self.names[name]
         self.operations[after.id] = after
         made, last = self.scope.positions.get(after.id, _NEW)
         self.write(to_record(after, made=made, last=last), event, at)
         return after
+
+    def hand_over(self, old: Operation, new: Operation) -> None:
+        """Let the names that both need go from one to the other, in this unit."""
+        for name in set(old.names) & set(new.names):
+            if self.names.get(name) == old.id:
+                self.frees.append(Hold(name=name, record=old.id))
+                self.names[name] = new.id
 
     def move(
         self,

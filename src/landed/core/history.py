@@ -160,11 +160,13 @@ def _effect(
     operation = from_record(record)
     contract = contracts[operation.contract]
     now = (record.last, _line(operation, contract))
-    if view is View.STORY or not operation.told:
+    if view is View.STORY or not was_told_before(operation):
         return [now]
     lines = [
         (entry.seq, _line(then, contract, at=entry.at)) for entry, then in _tellings(record, told)
     ]
+    if operation.contradicted:
+        return [*lines, now]
     if operation.told == operation.state and lines:
         return lines
     return [*lines, now]
@@ -183,9 +185,17 @@ def _line(operation: Operation, contract: Contract, *, at: float | None = None) 
 
 
 def _tellings(record: Record, entries: Sequence[Entry]) -> list[tuple[Entry, Operation]]:
-    """Return the operation as it was at each moment that it was told to a caller."""
+    """Return the operation as it was when it was told to a caller, and when it was settled."""
     then: list[tuple[Entry, Operation]] = []
     for entry in entries:
-        if entry.event == Happened.TOLD and entry.body is not None:
-            then.append((entry, from_record(as_of(record, entry))))
+        if entry.body is None or entry.event == Happened.CONTRADICTED:
+            continue
+        as_it_was = from_record(as_of(record, entry))
+        if entry.event == Happened.TOLD or (as_it_was.final and entry.seq != record.last):
+            then.append((entry, as_it_was))
     return then
+
+
+def was_told_before(operation: Operation) -> bool:
+    """Whether its history has more than one line, so that its journal is needed for it."""
+    return bool(operation.told or operation.contradicted)

@@ -215,12 +215,12 @@ class Operation:
 
     The first block never changes once it is stored, the second only through `moved`. `plan` is the
     plan it is a step of, `undoes` the operation it takes back. Times are UTC, seconds since the
-    epoch, 0.0 where there is none. `tries` counts sends, `unsent` those of them that never left
-    this machine; `looks` counts questions since the last send, `looked` is what the last of them
-    came back with. `closing` is true from before a close is asked for: the key is spent. `wanted`
-    stays true until the caller cancels, a stop or a revision. `told` is the state last handed to
-    the caller while it was not final; `contradicted` that a later answer said otherwise than what
-    was settled.
+    epoch, 0.0 where there is none. `tries` counts sends, `unsent` names those of them that never
+    left this machine; `looks` counts questions since the last send, `looked` is what the last of
+    them came back with. `closing` is true from before a close is asked for: the key is spent.
+    `wanted` stays true until the caller cancels, a stop or a revision. `told` is the state last
+    handed to the caller while it was not final; `contradicted` that a later answer said otherwise
+    than what was settled.
     """
 
     id: str
@@ -244,7 +244,7 @@ class Operation:
     epoch: int = 0
     worker: str = ""
     tries: int = 0
-    unsent: int = 0
+    unsent: tuple[int, ...] = ()
     first_sent_at: float = 0.0
     last_sent_at: float = 0.0
     wanted: bool = True
@@ -327,7 +327,7 @@ def _copied(operation: Operation, changed: Mapping[str, object]) -> Operation:
 _ASK_FIELDS = ("principal", "input", "turn", "call_id", "send_by")
 _PLAIN = {
     "tries": 0,
-    "unsent": 0,
+    "unsent": (),
     "first_sent_at": 0.0,
     "last_sent_at": 0.0,
     "wanted": True,
@@ -414,6 +414,8 @@ def from_record(record: Record) -> Operation:
     asked: dict[str, object] = frozen.pop("ask")  # type: ignore[assignment]
     evidence: list[dict[str, object]] = changing.pop("evidence", [])  # type: ignore[assignment]
     frozen["names"] = tuple(frozen["names"])  # type: ignore[arg-type]
+    if "unsent" in changing:
+        changing["unsent"] = tuple(changing["unsent"])  # type: ignore[arg-type]
     return Operation(
         id=record.id,
         tenant=record.tenant,

@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping
 from landed.core.advancing import LANDED, NOT_LANDED
 from landed.core.contract import Contract, Effect, Order, Risk
 from landed.core.draft import Draft
+from landed.core.errors import ProposalError
 from landed.core.key import Ask, held_names, identity_of, key_for
 from landed.core.operating import operate
-from landed.core.operation import Operation, State
+from landed.core.operation import Happened, Operation, State
 from landed.core.outcome import Acknowledged, SendOutcome
-from landed.core.plan import At, PlanState
+from landed.core.plan import PlanState
 from landed.core.question import About
 from landed.core.scope import AskPrice, Priced, Pricing
 from landed.core.sentences import held, keep_question, of_turn, price_question
@@ -27,11 +28,10 @@ SEND_WITHIN_S = 900.0
 
 def release(draft: Draft, id: str) -> None:
     """Let one release go as far as it can without an answer from outside."""
-    for _ in range(len(ReleaseState)):
-        owed = draft.releases[id]
-        step = _STEPS.get(owed.state)
-        if step is None or not step(draft, owed):
-            return
+    step = _STEPS.get(draft.releases[id].state)
+    while step is not None and step(draft, draft.releases[id]):
+        # Each step that asks for another has left a state, and no state is come back to by itself.
+        step = _STEPS.get(draft.releases[id].state)
 
 
 def priced(draft: Draft, arrival: Priced) -> None:
@@ -99,7 +99,7 @@ def _fall_due(draft: Draft, owed: Release) -> bool:
     """Wait for what replaces it, and never release the very thing that it returned."""
     operation, contract = _operation(draft, owed)
     if owed.left_out:
-        _question(draft, owed, why="it was left out of what is wanted now")
+        _question(draft, owed, why=owed.why or "it was left out of what is wanted now")
         return False
     if not owed.plan or contract.order is Order.RELEASE_FIRST:
         why = contract.order_why or "it is no longer wanted"
@@ -111,7 +111,7 @@ def _fall_due(draft: Draft, owed: Release) -> bool:
     place = plan.places[owed.step]
     new = draft.operations.get(place.record)
     over = plan.state is PlanState.SUPERSEDED
-    if new is not None and (place.at is At.DONE or (over and new.state in LANDED)):
+    if new is not None and new.state in LANDED:
         if draft.rules.returned_the_same(
             operation, new, old_contract=contract, new_contract=draft.contract_of(new)
         ):
@@ -119,8 +119,8 @@ def _fall_due(draft: Draft, owed: Release) -> bool:
             return False
         draft.move_release(owed, ReleaseEvent.FELL_DUE, why="the replacement holds")
         return True
-    never = over and (new is None or new.state in NOT_LANDED)
-    if plan.state is PlanState.PARTIAL or never:
+    never = new is None or new.state in NOT_LANDED
+    if never and (over or not plan.open):
         _question(draft, owed, why="nothing replaces it")
     return False
 
@@ -148,6 +148,9 @@ def _undo(draft: Draft, owed: Release) -> bool:
     if digest is None:
         _question(draft, owed, why=f"the tool {contract.undo!r} is not registered here")
         return False
+    if unfit := _unfit(draft, operation, contract):
+        _question(draft, owed, why=unfit)
+        return False
     if _too_late(operation, contract, draft.now):
         _question(draft, owed, why="the time in which it could be undone is over")
         return False
@@ -161,6 +164,17 @@ def _undo(draft: Draft, owed: Release) -> bool:
     if not draft.scope.draining:
         _start(draft, owed, digest)
     return False
+
+
+def _unfit(draft: Draft, operation: Operation, contract: Contract) -> str:
+    """Return why the undo cannot even be asked for, "" where it can."""
+    if contract.undo_price and contract.undo_priced_by not in draft.scope.tools:
+        return f"the tool {contract.undo_priced_by!r}, which knows its price, is not registered"
+    try:
+        undo_arguments(operation, contract)
+    except ProposalError as error:
+        return str(error)
+    return ""
 
 
 def _too_late(operation: Operation, contract: Contract, now: float) -> bool:
@@ -215,7 +229,15 @@ def _question(draft: Draft, owed: Release, *, why: str) -> None:
         turn=owed.turn,
         principal=owed.principal,
     )
-    draft.move_release(owed, ReleaseEvent.QUESTIONED, question=question.id, why=why)
+    draft.move_release(
+        owed,
+        ReleaseEvent.QUESTIONED,
+        question=question.id,
+        why=why,
+        price_cents=None,
+        agreed=False,
+        left_out=True,
+    )
 
 
 def _start(draft: Draft, owed: Release, digest: str) -> None:
@@ -259,7 +281,10 @@ def _see_to_it(draft: Draft, owed: Release) -> bool:
         return False
     if undo.state not in NOT_LANDED and not undo.blocked_by:
         return False
-    why = undo.evidence[-1].says if undo.evidence else ""
+    if undo.blocked_by:
+        # It must not fire later, beside the one that is made in its place.
+        undo = draft.move(undo, Happened.WITHDRAWN, f"{undo.blocked_by} was not settled")
+    why = undo.evidence[-1].says
     if owed.tries >= UNDO_TRIES_MAX:
         _question(draft, owed, why=why)
         return False

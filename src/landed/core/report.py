@@ -121,7 +121,7 @@ class _Turn:
         what = self._say(held, operation)
         plan = self.all_plans.get(owed.plan)
         beside = self.operations.get(plan.places[owed.step].record) if plan else None
-        if beside is None:
+        if beside is None or beside.state in (State.FAILED, State.WITHDRAWN):
             return of_turn("stays", language=self.language, held=what)
         return of_turn(
             "stays_beside", language=self.language, held=what, beside=self._say(held, beside)

@@ -17,6 +17,7 @@ from landed.core.undo import (
     Release,
     ReleaseEvent,
     ReleaseState,
+    made_result,
     release_id,
 )
 
@@ -259,7 +260,8 @@ def _obey(draft: Draft, question: Question, *, yes: bool | None, turn: str) -> N
     after: dict[str, object] = {"turn": turn or owed.turn, **_mine(draft)}
     match yes:
         case True:
-            agreed = question.about is About.PRICE
+            contract = draft.contract_of(draft.operations[owed.operation])
+            agreed = question.about is About.PRICE or not contract.undo_price
             draft.move_release(
                 owed, ReleaseEvent.APPROVED, agreed=agreed, left_out=False, plan="", **after
             )
@@ -284,7 +286,7 @@ def _rule(draft: Draft, question: Question, *, yes: bool, turn: str) -> None:
             f"{question.answered_by or 'the user'} said so: {question.claim}",
             source=Source.PERSON,
             by=question.answered_by,
-            result={draft.contract_of(operation).makes: question.claim},
+            result=made_result(draft.contract_of(operation), question.claim),
         )
         owed = draft.releases.get(release_id(operation.id))
         if turn and owed is not None and ReleaseEvent.HANDED_ON in RELEASE_MOVES[owed.state]:

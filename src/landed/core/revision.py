@@ -101,14 +101,16 @@ def pair(
 
 def _keep(owing: Sequence[Operation], wanted: Sequence[Step]) -> tuple[list[Step], dict[str, int]]:
     """Let each wanted step take the operation that is the same call already."""
-    free = {(o.tool, o.identity): o for o in reversed(owing)}
+    free: dict[tuple[str, str], list[Operation]] = {}
+    for operation in owing:
+        free.setdefault((operation.tool, operation.identity), []).append(operation)
     kept: dict[str, int] = {}
     steps: list[Step] = []
     for n, step in enumerate(wanted):
-        same = None if step.reads else free.pop((step.tool, step.identity), None)
-        if same is not None:
-            kept[same.id] = n
-            step = replace(step, keeps=same.id)
+        same = free.get((step.tool, step.identity), [])
+        if same and not step.reads:
+            kept[same[0].id] = n
+            step = replace(step, keeps=same.pop(0).id)
         steps.append(step)
     return steps, kept
 

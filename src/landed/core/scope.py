@@ -78,7 +78,7 @@ class Withdraw:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A plan somebody wants: not stored yet (version 0)."""
+    """A plan somebody wants: not stored yet."""
 
     plan: Plan
     ask_name: str = ""

@@ -136,6 +136,11 @@ TURN: Mapping[str, Mapping[str, str]] = {
     },
 }
 
+NO_ANSWER_YET: Mapping[str, str] = {
+    "en": "nobody answered yet",
+    "es": "nadie ha respondido todavía",
+}
+
 NOTHING_DONE: Mapping[str, str] = {"en": "Nothing was done.", "es": "No se hizo nada."}
 
 
@@ -159,7 +164,9 @@ def sayable(operation: Operation) -> str:
 
 def fact(operation: Operation, contract: Contract, *, language: str = "en") -> str:
     """Return what is so about an operation, without a full stop and in one line."""
-    return _filled(contract, sayable(operation), fields=_fields_of(operation), language=language)
+    return _filled(
+        contract, sayable(operation), fields=_fields_of(operation, language), language=language
+    )
 
 
 def observed(
@@ -183,6 +190,8 @@ def to_model(operation: Operation, contract: Contract) -> str:
     state, fields = sayable(operation), _fields_of(operation)
     said = sentence(_filled(contract, state, fields=fields, language="en"))
     follows = TO_MODEL[state]
+    if operation.contradicted:
+        follows = CONTRADICTED["en"]
     return f"{said} {follows.format_map(fields)}" if follows else said
 
 
@@ -199,7 +208,9 @@ def corrected(operation: Operation, contract: Contract, *, language: str = "en")
     """Return the sentence for what had happened already and was put right by another call."""
     if operation.state is State.ASSUMED:
         return to_person(operation, contract, language=language)
-    return sentence(_filled(contract, "corrected", fields=_fields_of(operation), language=language))
+    return sentence(
+        _filled(contract, "corrected", fields=_fields_of(operation, language), language=language)
+    )
 
 
 def of_turn(name: str, *, language: str = "en", **words: str) -> str:
@@ -214,7 +225,7 @@ def call_text(tool: str, arguments: Mapping[str, Json]) -> str:
 
 def held(operation: Operation, contract: Contract, *, language: str = "en") -> str:
     """Return what an operation made, as a few words that fit into a sentence."""
-    return _filled(contract, "held", fields=_fields_of(operation), language=language)
+    return _filled(contract, "held", fields=_fields_of(operation, language), language=language)
 
 
 def price_question(
@@ -254,23 +265,23 @@ def _filled(contract: Contract, state: str, *, fields: _Fields, language: str) -
         return default.format_map(fields)  # Words that don't fit the result must hide nothing.
 
 
-def _fields_of(operation: Operation) -> _Fields:
+def _fields_of(operation: Operation, language: str = "en") -> _Fields:
     fields = _fields(tool=operation.tool, arguments=operation.arguments, result=operation.result)
-    fields["why"] = _why(operation)
+    fields["why"] = _why(operation, language)
     fields["by"] = operation.blocked_by
     fields["operation"] = operation.id
     fields["key"] = operation.key
     return fields
 
 
-def _why(operation: Operation) -> str:
+def _why(operation: Operation, language: str) -> str:
     """Return why an operation is where it is.
 
     While nobody knows, the words of a service or an error are left to the evidence: "request
     failed, please try again" is exactly what a model must not read about an unknown outcome.
     """
     if not operation.evidence:
-        return "nobody answered yet"
+        return NO_ANSWER_YET[language]
     says = operation.evidence[-1].says
     in_doubt = operation.state in (State.SENT, State.RESENT, State.UNKNOWN, State.UNDECIDED)
     return says.split(":", 1)[0] if in_doubt else says

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from landed.core.canonical import Json
 from landed.core.changes import Changes, Hold, Kind, Move, Record
-from landed.core.contract import Contract, digest_of, values
+from landed.core.contract import Contract
+from landed.core.declared import digest_of, values
 from landed.core.event import Event
 from landed.core.key import Ask, name_of
 
@@ -117,12 +118,15 @@ def unacted(records: Sequence[Record]) -> tuple[Input, ...]:
     """
     acted = {str(record.frozen.get("turn", "")) for record in records if record.kind in _ACTS}
     answers = {
-        str(record.changing.get("input", "")) for record in records if record.kind is Kind.QUESTION
+        str(record.changing.get("input", ""))
+        for record in records
+        if record.kind is Kind.QUESTION and record.state in _ANSWERED
     }
     inputs = (input_of(record) for record in records if record.kind is Kind.INPUT)
     return tuple(each for each in inputs if each.turn not in acted and each.id not in answers)
 
 
+_ANSWERED = frozenset({"yes", "no"})  # Words that only let a question lapse want something else.
 _ACTS = frozenset(
     {Kind.OPERATION, Kind.PLAN, Kind.OBSERVATION, Kind.QUESTION, Kind.RELEASE, Kind.MESSAGE}
 )

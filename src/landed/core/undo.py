@@ -176,6 +176,14 @@ def made_by(operation: Operation, contract: Contract) -> Json:
     return found
 
 
+def made_result(contract: Contract, id: str) -> Json:
+    """Return a result in which `made_by` finds `id`: what a person says that was made."""
+    result: Json = id
+    for part in reversed(contract.makes.split(".")):
+        result = {part: result}
+    return result
+
+
 def returned_the_same(
     old: Operation, new: Operation, *, old_contract: Contract, new_contract: Contract
 ) -> bool:

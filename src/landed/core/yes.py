@@ -7,6 +7,7 @@ read in every language at once, for people mix them.
 """
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from enum import StrEnum
 
@@ -56,14 +57,16 @@ NO: Mapping[str, tuple[str, ...]] = {
 }
 POLITE = ("please", "por favor", "thanks", "thank you", "gracias")
 
+_ASKS = frozenset("?¿\uff1f\u061f\u037e")  # Question marks, also of other scripts.
 _WORDS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 
 
 def read(text: str) -> Answer:
     """Return what `text` answers. Linear in its length, and bounded."""
-    if len(text) > TEXT_MAX or "?" in text or "¿" in text or any(map(str.isdigit, text)):
+    if len(text) > TEXT_MAX or any(each in _ASKS or each.isdigit() for each in text):
         return Answer.OTHER
-    words = [word.replace("’", "'") for word in _WORDS.findall(text.casefold())]
+    plain = unicodedata.normalize("NFC", text).casefold()
+    words = [word.replace("’", "'") for word in _WORDS.findall(plain)]
     if not words or len(words) > WORDS_MAX:
         return Answer.OTHER
     for answer, phrases in ((Answer.YES, _YES), (Answer.NO, _NO)):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from landed.core.changes import Kind, Record
-from landed.core.contract import digest_of
+from landed.core.declared import digest_of
 from landed.core.errors import LandedError, ProposalError, StoreError
 from landed.core.next import what_next
 from landed.core.rules import Rules

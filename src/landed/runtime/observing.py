@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from landed.core.canonical import Json
-from landed.core.contract import digest_of
+from landed.core.declared import digest_of
 from landed.core.doubt import pause_s
 from landed.core.key import Ask
 from landed.core.outcome import Acknowledged, AnswerLost, NotSent, Refused, SendOutcome

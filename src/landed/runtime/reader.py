@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from landed.core.changes import Kind, Record
-from landed.core.contract import Contract, from_values
+from landed.core.contract import Contract
+from landed.core.declared import from_values
 from landed.core.errors import ProposalError, StoreError
-from landed.core.history import Item, View, history
+from landed.core.history import Item, View, history, was_told_before
 from landed.core.journal import Entry
 from landed.core.operation import Operation, from_record
 from landed.core.report import Report, report
@@ -56,7 +57,7 @@ class Reader:
         records = await self.records(tenant=tenant, session=session)
         told: dict[str, Sequence[Entry]] = {}
         for record in records:
-            if record.kind is Kind.OPERATION and from_record(record).told:
+            if record.kind is Kind.OPERATION and was_told_before(from_record(record)):
                 told[record.id] = await self.store.journal(record=record.id, limit=PAGE)
         return history(records, told, self.contracts, view=view)
 

@@ -37,7 +37,7 @@ SERVICES = frozenset({"restaurant", "texts"})
 LOG_MAX_S = 5.0
 # Virtual time stands still while a script acts. In real time a process that was killed needs a
 # moment to come back to where the user speaks; until then no text is taken for sent.
-PATIENCE: dict[str, object] = {"wait_s": 4.0, "assume_after_s": 4.0}
+PATIENCE: dict[str, object] = {"wait_s": 8.0, "assume_after_s": 8.0}
 NOWHERE = "http://127.0.0.1:9"  # Nobody listens there, so that no text ever leaves.
 
 

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, Unpack, cast, get_type_hints
 
 from landed.core.canonical import Json, checked
-from landed.core.contract import Contract, Effect, check, from_values
+from landed.core.contract import Contract, Effect, check
+from landed.core.declared import from_values
 from landed.core.errors import ContractError, ProposalError
 from landed.core.outcome import (
     Absent,

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Literal, Unpack, cast
 from urllib.parse import urlencode
 
 from landed.core.canonical import Json, canonical
-from landed.core.contract import Contract, Effect, check, from_values
+from landed.core.contract import Contract, Effect, check
+from landed.core.declared import from_values
 from landed.core.errors import ContractError, ProposalError
 from landed.core.outcome import LookOutcome, NoAnswer, NotSent, SendOutcome
 from landed.core.tool import Call

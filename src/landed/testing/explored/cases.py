@@ -23,7 +23,7 @@ WIDE = Bounds()
 SHORTER = replace(WIDE, troubled_ticks=3, late_replies=False)
 NARROW = replace(SHORTER, troubled_ticks=2, send_by_ticks=1, sleepers=False)
 AGEING = replace(SHORTER, sleepers=False)  # Long enough to send again what was forgotten.
-DEEP = replace(WIDE, looks=1, late_closes=True, states_max=5_000_000)
+DEEP = replace(WIDE, looks=1, stale_questions=True, late_closes=True, states_max=5_000_000)
 
 BARE = Contract(
     effect=Effect.REVERSIBLE,
@@ -42,9 +42,9 @@ KEYED_LOOKUP = replace(KEYED, lookup=True)
 KEYED_READ_BACK = replace(KEYED, read_back=True, settlement_lag_s=TICK_S)
 CLOSE = replace(KEYED_LOOKUP, close=True)
 UNCOMPARED = replace(CLOSE, compares_payload=False)
-# A request may be on its way for a tick, and a key be sent again in the tick after the first.
+# Here a request may be on its way for a tick; there a key may be sent again a tick later.
 FORGETFUL = replace(KEYED_LOOKUP, retention_s=2 * TICK_S, deadline_s=TICK_S)
-FORGETFUL_CLOSE = replace(FORGETFUL, lookup=False, close=True)
+FORGETFUL_CLOSE = replace(KEYED, close=True, retention_s=2 * TICK_S)
 
 CASES: Mapping[str, Case] = {
     "bare": Case(contract=BARE, bounds=replace(WIDE, looks=1)),

@@ -50,14 +50,14 @@ def lap(
         yield Step(f"{says}; {world.who}: {error!r}", world, wrong=CORE_RAISED)
         return
     says = _says(says, world, decided)
-    wrong = wrong_undo(world, after, setup)
-    begun = _begin(after, decided)
     sends = [each.operation for each in decided.commands if isinstance(each, Send)]
+    wrong = wrong_undo(world, after, setup) or wrong_start(after, sends)
+    begun = _begin(after, decided)
     yield Step(says, begun, calm=calm, wrong=wrong)
     if not sends or not world.left.crashes:
         return
     if setup.driver.sends_first:
-        left = replace(world, wire=begun.wire)
+        left = world.but(wire=begun.wire)
         wrong = wrong_start(left, sends)
         yield Step(f"{says}, but crashes before that is written", crashed(left, setup), wrong=wrong)
     yield Step(f"{says}, but crashes before that leaves", crashed(after, setup), wrong=wrong)
@@ -65,12 +65,11 @@ def lap(
 
 def crashed(world: World, setup: Setup) -> World:
     """Return the world in which the worker is gone and another has claimed what it held."""
-    after = replace(
-        world,
+    after = world.but(
         worker=world.worker + 1,
         due=True,
         wake=False,
-        pricing=frozenset(),
+        pricing=frozenset[str](),
         wire=tuple(sorted(_left_behind(world.wire))),
         left=replace(world.left, crashes=world.left.crashes - 1),
     )
@@ -115,9 +114,7 @@ def _decide(world: World, setup: Setup, arrivals: tuple[Arrival, ...]) -> tuple[
                 raise
             scope = replace(scope, holders={**scope.holders, conflict.name: conflict.holder})
             continue
-        return decided, _written(
-            replace(world, stored=replace(stored, events=())), decided, records
-        )
+        return decided, _written(world.but(stored=replace(stored, events=())), decided, records)
     raise LookupError("it does not come to an end of the names that others hold")
 
 
@@ -196,8 +193,7 @@ def _written(world: World, decided: Next, records: Iterable[Record]) -> World:
                 questions[record.id] = decided.questions[record.id]
             case _:
                 pass
-    return replace(
-        world,
+    return world.but(
         operations=operations,
         plans=plans,
         releases=releases,
@@ -220,7 +216,7 @@ def _begin(world: World, decided: Next) -> World:
             case StopWaiting(operation=op):
                 world = _stop_waiting(world, op)
             case AskPrice(release=release):
-                world = replace(world, pricing=world.pricing | {release})
+                world = world.but(pricing=world.pricing | {release})
             case _:
                 pass
     return world

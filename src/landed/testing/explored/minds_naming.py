@@ -2,7 +2,7 @@
 
 Versions, epochs, evidence and positions decide nothing: there is one writer, and it knows the last
 version. A tick is longer than every pause, so of a time it matters whether it was in this tick. A
-question is known by what it asks; those that were answered are history.
+question is known by what it asks, or asked.
 """
 
 from collections.abc import Hashable
@@ -12,20 +12,23 @@ from landed.core.operation import Operation
 from landed.core.plan import Plan
 from landed.core.question import Question, QuestionState
 from landed.core.undo import Release
-from landed.testing.explored.minds_world import TICK_S, Setup, World
+from landed.testing.explored.minds_world import TICK_S, Setup, World, asks
 
 Key = tuple[int, ...]
 
-OPERATION = attrgetter(
+OPERATION = (
     *("id", "key", "state", "tries", "unsent", "wanted", "blocked_by", "closing"),
     *("resend_refused", "contradicted", "turn", "plan", "undoes", "looked"),
 )
-PLAN = attrgetter("id", "state", "places")
-STEP = attrgetter("identity", "keeps", "replaces")
-RELEASE = attrgetter(
+RELEASE = (
     *("id", "state", "turn", "plan", "step", "price_cents", "agreed", "undo", "tries", "left_out"),
 )
-MESSAGE = attrgetter("operation", "question", "attempt", "heard", "outcome")
+
+_operation = attrgetter(*OPERATION)
+_release = attrgetter(*RELEASE)
+_plan = attrgetter("id", "state", "places")
+_step = attrgetter("identity", "keeps", "replaces")
+_message = attrgetter("operation", "question", "attempt", "heard", "outcome")
 
 
 class Naming:
@@ -44,15 +47,16 @@ class Naming:
         return (
             world.now,
             self._number(tuple(self._operation(o, world) for o in world.operations.values())),
-            self._number(tuple(_plan(plan) for plan in world.plans.values())),
-            self._number(tuple(_release(r, world) for r in world.releases.values())),
+            self._number(tuple(_plan_gist(plan) for plan in world.plans.values())),
+            self._number(tuple(_release_gist(r, world) for r in world.releases.values())),
             self._number(
                 (
-                    _question(world.questions.get(world.last_question)),
+                    _asked(world.questions.get(world.last_question)),
+                    frozenset(asks(question) for question in world.questions.values()),
                     world.due,
                     world.wake,
                     world.pricing,
-                    tuple(repr(MESSAGE(message)) for message in world.wire),
+                    tuple(repr(_message(message)) for message in world.wire),
                 )
             ),
             self._number((world.restaurant, world.agreed, world.allowed)),
@@ -65,7 +69,7 @@ class Naming:
     def _operation(self, operation: Operation, world: World) -> Hashable:
         at = world.at
         return (
-            *OPERATION(operation),
+            *_operation(operation),
             operation.looks > 0 and operation.looked_at == at,
             operation.last_sent_at == at,
             operation.first_sent_at if self._ages else 0.0,
@@ -76,17 +80,17 @@ class Naming:
         )
 
 
-def _plan(plan: Plan) -> Hashable:
-    return (*PLAN(plan), tuple(STEP(step) for step in plan.steps))
+def _plan_gist(plan: Plan) -> Hashable:
+    return (*_plan(plan), tuple(_step(step) for step in plan.steps))
 
 
-def _release(release: Release, world: World) -> Hashable:
+def _release_gist(release: Release, world: World) -> Hashable:
     mine = release.open and release.worker == world.who
-    return (*RELEASE(release), mine, _question(world.questions.get(release.question)))
+    return (*_release(release), mine, _asked(world.questions.get(release.question)))
 
 
-def _question(question: Question | None) -> Hashable:
-    """Return what an open question asks; one that was answered is not asked any more."""
+def _asked(question: Question | None) -> Hashable:
+    """Return what an open question asks."""
     if question is None or question.state is not QuestionState.OPEN:
         return None
-    return (question.about, question.subject, question.amount_cents)
+    return asks(question)

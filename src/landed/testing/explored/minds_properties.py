@@ -50,7 +50,7 @@ def wrong_start(world: World, sends: Iterable[Operation]) -> str:
     """Return what is wrong with sends that leave now."""
     for sent in sends:
         record = world.operations.get(sent.id)
-        if record is None or record.tries < sent.tries:
+        if record is None or record.tries < sent.tries or not record.holds:
             return SENT_UNRECORDED
     return ""
 
@@ -105,17 +105,15 @@ def wrong_effect(before: World, after: World) -> str:
     for table in after.restaurant.tables:
         if len(table.charges_cents) > 1:
             return TWO_CANCELS
-        new = not table.held and table not in before.restaurant.tables
-        if new and sum(table.charges_cents) and not _was_agreed(after, table):
-            return UNAGREED
+        if not table.held and table not in before.restaurant.tables:
+            return "" if _was_agreed(after, table) else UNAGREED
     return ""
 
 
 def _was_agreed(world: World, table: Table) -> bool:
-    return any(
-        cents == sum(table.charges_cents) and _table_of(world, world.operations[id]) == table
-        for id, cents in world.agreed
-    )
+    (cents,) = table.charges_cents
+    given_back = (id for id, agreed in world.agreed if agreed == cents)
+    return not cents or any(_table_of(world, world.operations[id]) == table for id in given_back)
 
 
 # Once nothing happens any more.

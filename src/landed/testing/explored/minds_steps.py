@@ -4,7 +4,7 @@ A lap absorbs what arrived in no time: a worker that dies with something in its 
 died before it came. The user's words are durable before they are acknowledged, so those come again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from landed.core import absorb
@@ -36,6 +36,7 @@ from landed.testing.explored.minds_world import (
     Setup,
     Step,
     World,
+    asks,
 )
 
 DAYS: tuple[tuple[str, ...], ...] = (("Fri",), ("Sat",), ("Fri", "Sun"))
@@ -65,7 +66,7 @@ def _tick(world: World, setup: Setup) -> Iterator[Step]:
     if not world.wake or world.now == setup.bounds.ticks or (late and not world.left.late_ticks):
         return
     left = replace(world.left, late_ticks=world.left.late_ticks - late)
-    after = replace(world, now=world.now + 1, left=left)
+    after = world.but(now=world.now + 1, left=left)
     yield from _laps(after, setup, (), says="time passes", calm=True)
 
 
@@ -74,7 +75,7 @@ def _fee_rises(world: World, setup: Setup) -> Iterator[Step]:
     index = fees.index(world.restaurant.fee_cents) + 1
     if index < len(fees) and world.releases:
         restaurant = replace(world.restaurant, fee_cents=fees[index])
-        yield Step(f"the fee is {fees[index]} now", replace(world, restaurant=restaurant))
+        yield Step(f"the fee is {fees[index]} now", world.but(restaurant=restaurant))
 
 
 # What arrives at the restaurant.
@@ -95,7 +96,7 @@ def _delivered(world: World, message: Message, setup: Setup) -> Step:
         key, arguments = operation.key, operation.arguments
         after, outcome = cancel(before, setup.house, key=key, arguments=arguments)
     answers = [replace(message, outcome=outcome)] if message.heard else []
-    arrived = replace(world.on_wire(*answers, without=message), restaurant=after)
+    arrived = world.on_wire(*answers, without=message).but(restaurant=after)
     what = message.question or f"send {message.attempt}"
     says = f"the {what} of {operation.id} arrives: {type(outcome).__name__}"
     return Step(says, _swept(arrived, setup), calm=True, wrong=wrong_effect(world, arrived))
@@ -104,7 +105,7 @@ def _delivered(world: World, message: Message, setup: Setup) -> Step:
 def _swept(world: World, setup: Setup) -> World:
     """Take off the wire what nobody waits for and can change nothing: many worlds become one."""
     spent = [m for m in world.wire if not m.heard and _is_spent(world, m, setup)]
-    return replace(world, wire=tuple(m for m in world.wire if m not in spent)) if spent else world
+    return world.but(wire=tuple(m for m in world.wire if m not in spent)) if spent else world
 
 
 def _is_spent(world: World, message: Message, setup: Setup) -> bool:
@@ -161,7 +162,7 @@ def _coming(world: World, setup: Setup) -> Iterator[_Coming]:
             yield _Coming(says, came, world.on_wire(without=message))
     yield from _prices(world)
     if world.left.losses:
-        poorer = replace(world, left=replace(world.left, losses=world.left.losses - 1))
+        poorer = world.but(left=replace(world.left, losses=world.left.losses - 1))
         yield from _silences(poorer)
     yield from _answers(world)
     yield from _wishes(world, setup)
@@ -219,7 +220,7 @@ def _price(world: World, release: str, outcome: SendOutcome, *, calm: bool) -> _
         outcome=outcome,
         at=world.at,
     )
-    after = replace(world, pricing=world.pricing - {release})
+    after = world.but(pricing=world.pricing - {release})
     says = f"{world.who} hears what undoing {release} costs: {type(outcome).__name__}"
     return _Coming(says, priced, after, calm=calm)
 
@@ -228,14 +229,21 @@ def _price(world: World, release: str, outcome: SendOutcome, *, calm: bool) -> _
 
 
 def _answers(world: World) -> Iterator[_Coming]:
-    for question in world.questions.values():
+    for question in _by_what_they_ask(world):
         if question.state is not QuestionState.OPEN:
+            # A yes that comes too late, or twice, agrees to nothing.
+            yield _answer(world, question, yes=True, says="yes, late,")
             continue
         yield _answer(_agreed(world, question), question, yes=True, says="yes")
         yield _answer(world, question, yes=False, says="no")
         if world.left.shrugs:
             left = replace(world.left, shrugs=world.left.shrugs - 1)
-            yield _answer(replace(world, left=left), question, yes=None, says="something else")
+            yield _answer(world.but(left=left), question, yes=None, says="something else")
+
+
+def _by_what_they_ask(world: World) -> Iterable[Question]:
+    """Return the questions, the last one of those that ask the same."""
+    return {asks(question): question for question in world.questions.values()}.values()
 
 
 def _agreed(world: World, question: Question) -> World:
@@ -243,8 +251,8 @@ def _agreed(world: World, question: Question) -> World:
     operation = world.releases[question.subject].operation
     if question.about is About.PRICE:
         cents = question.amount_cents or 0
-        return replace(world, agreed=world.agreed | {(operation, cents)})
-    return replace(world, allowed=world.allowed | {operation})
+        return world.but(agreed=world.agreed | {(operation, cents)})
+    return world.but(allowed=world.allowed | {operation})
 
 
 def _answer(world: World, question: Question, *, yes: bool | None, says: str) -> _Coming:

@@ -6,7 +6,7 @@ number of ticks, each longer than every pause of `core.doubt`.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from landed.core.changes import Stored
 from landed.core.contract import Contract, Effect
@@ -122,9 +122,9 @@ class Left:
     shrugs: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class World:
-    """Everything there is.
+    """Everything there is. It has no slots, so that `but` can copy it in one step.
 
     The four tables are the stored records, read. `worker` counts the workers before this one; `due`
     is whether it has yet to take its first lap, `wake` whether it wants one when time has passed.
@@ -170,10 +170,17 @@ class World:
         """Whether nothing happens any more by itself."""
         return not (self.due or self.wake or self.wire or self.pricing or not self.plans)
 
+    def but(self, **changed: object) -> "World":
+        """Return the world with these fields changed."""
+        copy = object.__new__(World)
+        copy.__dict__.update(self.__dict__)
+        copy.__dict__.update(changed)
+        return copy
+
     def on_wire(self, *messages: Message, without: Message | None = None) -> "World":
         """Return the world with these messages on the wire, and without that one."""
         rest = (each for each in self.wire if each is not without)
-        return replace(self, wire=tuple(sorted((*rest, *messages))))
+        return self.but(wire=tuple(sorted((*rest, *messages))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,3 +208,8 @@ def first_world(setup: Setup) -> World:
             shrugs=bounds.shrugs,
         ),
     )
+
+
+def asks(question: Question) -> tuple[str, str, int | None]:
+    """Return what a question asks: two that ask the same are alike to whoever answers."""
+    return (question.about, question.subject, question.amount_cents)

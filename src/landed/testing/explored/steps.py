@@ -138,14 +138,15 @@ def _adopt(world: World, which: int, setup: Setup) -> Iterator[Step]:
 
 
 def _taken_from(world: World, which: int, setup: Setup) -> World:
-    """What a worker asked is of no use to it once its claim is gone; what it has sent goes on."""
-    worker = world.workers[which]
-    for waiting in worker.running:
-        if isinstance(waiting, Asking):
-            worker = replace(worker, running=worker.running - {waiting})
-            world = deaf(world, which, waiting, setup)
-    if not setup.bounds.sleepers and not worker.decided:
-        worker = replace(worker, operations={}, inbox=())
+    """Return the world with that worker's claim gone: what it has sent goes on."""
+    worker, bounds = world.workers[which], setup.bounds
+    if not bounds.stale_questions:
+        for waiting in worker.running:
+            if isinstance(waiting, Asking):
+                world = deaf(world, which, waiting, setup)
+                worker = replace(worker, running=worker.running - {waiting})
+    if not bounds.sleepers and not worker.decided:
+        worker = Worker(outbox=worker.outbox, running=worker.running)
     return world.with_worker(which, worker)
 
 

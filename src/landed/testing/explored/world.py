@@ -45,6 +45,8 @@ class Bounds:
     sleepers        a worker whose claim is taken over may sleep on it, and act on what it knew;
                     without it, it hears of that at once (what it has sent, or is just sending,
                     goes on all the same)
+    stale_questions a worker may still wait for the answer to a question when its claim is gone,
+                    and take it for one to its next claim's
     late_replies    an answer may still come in after its worker stopped waiting (a thread)
     late_closes     a close may still arrive after its worker stopped waiting; without it, it has
                     arrived by then or never will
@@ -61,6 +63,7 @@ class Bounds:
     looks: int = 0
     inbox: int = 0
     sleepers: bool = True
+    stale_questions: bool = False
     late_replies: bool = True
     late_closes: bool = False
     proxy: bool = False

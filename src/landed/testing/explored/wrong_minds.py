@@ -7,9 +7,10 @@ from landed.core.absorb import CameBack, Moved, absorb
 from landed.core.contract import Contract, Order
 from landed.core.next import what_next
 from landed.core.operation import Operation
+from landed.core.question import QuestionState
 from landed.core.revision import Revision, pair
 from landed.core.rules import RULES, Rules
-from landed.core.scope import Next, Scope
+from landed.core.scope import Answered, Next, Scope
 from landed.core.undo import Release, ReleaseState
 from landed.testing.designs import (
     cancel_is_cancelled,
@@ -22,12 +23,14 @@ from landed.testing.explored.minds_properties import (
     NEGLECTED,
     RELEASED_FIRST,
     SENT_UNRECORDED,
+    STUCK,
     TWO_CANCELS,
     UNAGREED,
     UNDID_REPLACEMENT,
     UNPAIRED,
 )
 from landed.testing.explored.minds_world import Driver
+from landed.testing.variants import never_asks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +92,18 @@ def asks_nobody(scope: Scope, rules: Rules, now: float) -> Next:
     return what_next(_with_releases(scope, change), rules, now)
 
 
+def hears_late(scope: Scope, rules: Rules, now: float) -> Next:
+    """Take a yes that comes late for the answer to whatever is asked now."""
+    last = scope.questions.get(scope.last_question)
+    if last is None or last.state is not QuestionState.OPEN:
+        return what_next(scope, rules, now)
+    arrivals = tuple(
+        replace(each, question=last.id) if isinstance(each, Answered) else each
+        for each in scope.arrivals
+    )
+    return what_next(replace(scope, arrivals=arrivals), rules, now)
+
+
 WRONG_MINDS: Mapping[str, WrongMind] = {
     "release-first": WrongMind(
         case="free", breaks=RELEASED_FIRST, driver=Driver(what_next=release_first)
@@ -109,10 +124,14 @@ WRONG_MINDS: Mapping[str, WrongMind] = {
     "consent-not-asked": WrongMind(
         case="fee", breaks=UNAGREED, driver=Driver(what_next=asks_nobody)
     ),
+    "consent-heard-late": WrongMind(
+        case="fee", breaks=UNAGREED, driver=Driver(what_next=hears_late)
+    ),
     "undo-twice": WrongMind(case="fee", breaks=TWO_CANCELS, rules=Rules(absorb=undo_lost_is_no)),
     "stopped-is-cancelled": WrongMind(
         case="free", breaks=UNPAIRED, driver=Driver(what_next=cancel_is_cancelled)
     ),
+    "never-asks": WrongMind(case="nobody-can-tell", breaks=STUCK, rules=Rules(doubt=never_asks)),
     "send-before-commit": WrongMind(
         case="free", breaks=SENT_UNRECORDED, driver=Driver(sends_first=True)
     ),
