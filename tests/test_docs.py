@@ -36,7 +36,7 @@ from landed.testing.scenarios import BY_NAME
 CHECKOUT = Path(__file__).parents[1]
 DOCS = CHECKOUT / "docs"
 REFERENCE = DOCS / "reference"
-DRAWN = {"operation.md", "plan.md", "release.md"}
+DRAWN = {"operation.md", "plan.md"}
 PAGE_LINES_MAX = 150
 
 PAGES = sorted([CHECKOUT / "README.md", CHECKOUT / "ARCHITECTURE.md", *DOCS.rglob("*.md")])
