@@ -29,7 +29,7 @@ lint: $(DEV)  ## style, types, arrows
 	$(BIN)/lint-imports --no-logo
 
 bench: $(DEV)  ## speed against a hand-written floor, as ratios
-	$(BIN)/python bench/run.py
+	$(BIN)/python -m bench.run
 
 explore: $(DEV)  ## the long walk through every state of the pure core
 	$(BIN)/python -m landed.testing.explorer --deep

@@ -14,11 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from floor import Recorded, recording, replay
-
 import landed
+from bench.floor import Recorded, recording, replay
 
 PERFORMS = {1: 300, 64: 1920}
 ROUNDS = 5

@@ -1,6 +1,6 @@
 """Behind `landed.open()`: joins a store, tools and settings into a runtime."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 
 from landed.core.errors import StoreError
@@ -19,7 +19,7 @@ async def open_runtime(
     settings: Settings | None = None,
     plan_for: PlanFor = no_plan_for,
     secret: bytes = b"",
-) -> AsyncIterator[Runtime]:
+) -> AsyncGenerator[Runtime]:
     """Open a runtime on a store and enter it; the way to use `landed`.
 
         async with landed.open("sqlite:///agent.db", tools=[reserve_table]) as rt:

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -73,7 +73,7 @@ def tell(say: Callable[[Line], None]) -> Told:
 
 
 @contextmanager
-def _place(scenario: Scenario, say: Callable[[Line], None]) -> Iterator["Story"]:
+def _place(scenario: Scenario, say: Callable[[Line], None]) -> Generator["Story"]:
     """Start the services of a scenario as processes, in a directory that is removed afterwards."""
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="landed-story-")))
