@@ -3,10 +3,13 @@
 import asyncio
 import logging
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from landed.core.changes import Kind, Record
 from landed.core.errors import ContractError
+from landed.core.store import Store
 from landed.core.value import Assumed, Undecided
 from landed.testing import wishes
 from landed.testing.acting import Agent
@@ -142,7 +145,7 @@ def test_what_is_kept_is_not_asked_for_again() -> None:
     assert held(ran) == (FRIDAY,)
 
 
-@pytest.mark.req("S0-14")
+@pytest.mark.req("S0-14", "S4-29")
 @pytest.mark.parametrize("pause_s", [0.0, 0.005, 0.015, 0.025, 0.035])
 def test_a_release_turns_back_into_kept_whenever_the_user_says_so(pause_s: float) -> None:
     async def there_and_back(agent: Agent) -> None:
@@ -484,3 +487,35 @@ def test_a_confirmation_that_is_handed_in_sets_the_release_off(fee_cents: int) -
     assert at(ran, "approval") < at(ran, "resolve", "s1:op-a2: R1") < at(ran, "compensate", "R1")
     assert len(texts(ran, "compensate.ask")) == (2 if fee_cents else 1)
     assert "Cancelled R1 (Fri 19:00)" in ran.message
+
+
+# What decides.
+
+
+class _WithoutTranscript:
+    """A store that shows a session's operations, plans and releases, and no word that was said."""
+
+    said = frozenset({Kind.INPUT, Kind.MESSAGE, Kind.OBSERVATION})
+
+    def __init__(self, inner: Store) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._inner, name)
+
+    async def session_records(self, **which: Any) -> tuple[Record, ...]:
+        records = await self._inner.session_records(**which)
+        return tuple(record for record in records if record.kind not in self.said)
+
+
+@pytest.mark.req("S0-02")
+@pytest.mark.parametrize("name", ["revise-crash-after-commit", "revise-crash-before-release"])
+def test_the_next_move_is_read_from_what_is_pending_and_not_from_what_was_said(name: str) -> None:
+    scenario = BY_NAME[name]
+    wiped = replace(scenario, design=replace(RIGHT, reopen=_WithoutTranscript))
+    whole, without = run(scenario), run(wiped)
+
+    for type in ("tool.sent", "resolve", "release", "compensate", "restaurant"):
+        assert texts(without, type) == texts(whole, type)
+    assert texts(without, "crash") == list(scenario.kill)
+    assert held(without) == (SATURDAY_SECOND,)

@@ -77,7 +77,7 @@ def test_after_the_last_try_it_is_failed_and_had_no_effect(rig: Rig) -> None:
     assert rig.events("op-a1")[-1] == "never_sent"
 
 
-@pytest.mark.req("S1-33")
+@pytest.mark.req("S1-33", "K7")
 def test_after_a_definite_no_the_same_thing_may_be_asked_for_at_once(rig: Rig) -> None:
     rig.far.wire.append(REFUSED)
 
