@@ -131,7 +131,7 @@ def test_killed_again_while_it_recovers_it_still_ends_well(
 
 
 @pytest.mark.services
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.fault("X07")
 @pytest.mark.parametrize("first", POINTS)
 def test_killed_twice_anywhere_it_still_ends_well(first: str, runs: Iterator[Booking]) -> None:

@@ -22,6 +22,7 @@ from pathlib import Path
 import httpx2
 
 from landed.core.canonical import Json
+from landed.core.store import Store
 from landed.core.tool import Tool
 from landed.runtime.parts import assemble, register
 from landed.stores.sqlite import open_sqlite
@@ -77,10 +78,7 @@ async def act(asked: Asked) -> dict[str, Json]:
     )
     async with rt:
         if asked.again:
-            before = await replayed(store, tenant=TENANT, session=asked.session)
-            # Not printed a second time, but a script may wait for what an earlier process did.
-            timeline.lines.extend(before.lines)
-            timeline.made.update(before.made)
+            await _remember(timeline, store, asked.session)
             timeline.add("restart", f"{rt.recovered} operation(s) in the log")
         agent = Agent(
             rt=rt,
@@ -98,6 +96,13 @@ async def act(asked: Asked) -> dict[str, Json]:
         "message": messages[-1] if messages else "",
         "points": [str(point) for point in points.passed],
     }
+
+
+async def _remember(timeline: Timeline, store: Store, session: str) -> None:
+    """Bring in what earlier processes did: not printed again, but a script may wait for it."""
+    before = await replayed(store, tenant=TENANT, session=session)
+    timeline.lines.extend(before.lines)
+    timeline.made.update(before.made)
 
 
 class Overheard:
