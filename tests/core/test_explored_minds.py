@@ -1,6 +1,8 @@
 """A change of mind keeps every promise wherever it comes, and each wrong design is caught."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,7 @@ from landed.testing.explored import minds
 from landed.testing.explored.minds import explore_minds, explore_wrong_mind, say_minds
 from landed.testing.explored.minds_cases import CASES, FREE
 from landed.testing.explored.minds_naming import OPERATION, RELEASE, Naming
-from landed.testing.explored.minds_properties import CORE_RAISED, PROMISES, RELEASED_FIRST
+from landed.testing.explored.minds_properties import CORE_RAISED, PROMISES, RELEASED_FIRST, STUCK
 from landed.testing.explored.minds_restaurant import House
 from landed.testing.explored.minds_search import Search
 from landed.testing.explored.minds_steps import steps
@@ -49,6 +51,7 @@ TROUBLES = {
         "release_waived release/op-1",
         "the user says yes to q-2",
     ],
+    "fee-to-and-fro": ["the user says yes, late, to q-1", "the user wants Fri instead"],
     "fee-shrugged-off": ["the user says something else to q-1", "release_lapsed release/op-1"],
     "lenient": ["time passes", "closed_empty op-1"],
     "nobody-can-tell": ["gave_up op-1"],
@@ -56,10 +59,29 @@ TROUBLES = {
 }
 
 
+# What each case proves beyond "no promise is broken".
+CASE_MARKS = {
+    "free": [req("S0-44", "S0-54", "S0-57"), fault("X05", "X06")],
+    "full": [req("S0-45")],
+    "fee": [req("S0-47", "S0-49", "S0-50"), fault("X68")],
+    "fee-to-and-fro": [fault("X68")],
+}
+WRONG_MARKS = {
+    "release-lost": [req("S0-57"), fault("X06")],
+    "undo-the-replacement": [fault("X58")],
+    "consent-not-bound": [req("S0-49"), fault("X68")],
+    "undo-twice": [fault("X05"), pytest.mark.field("H1")],
+}
+
+
+def marked(names: Iterable[str], marks: Mapping[str, list[pytest.MarkDecorator]]) -> list[Any]:
+    return [pytest.param(name, marks=marks.get(name, [])) for name in names]
+
+
 # The right design.
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", marked(CASES, CASE_MARKS))
 def test_no_world_in_which_a_mind_is_changed_breaks_a_promise(name: str) -> None:
     seen = explore_minds(name)
 
@@ -78,10 +100,17 @@ def test_a_search_that_is_cut_off_does_not_claim_to_have_seen_everything() -> No
     assert seen.wrong == {}
 
 
+def test_a_world_that_does_not_come_to_rest_in_its_time_is_told() -> None:
+    seen = explore_minds("lenient", bounds=Bounds(revisions=0, send_by_ticks=5, ticks=2))
+
+    assert seen.wrong.keys() == {STUCK}
+    assert "crashes" in seen.wrong[STUCK][-1]
+
+
 # Wrong designs.
 
 
-@pytest.mark.parametrize("name", WRONG_MINDS)
+@pytest.mark.parametrize("name", marked(WRONG_MINDS, WRONG_MARKS))
 def test_a_wrong_design_of_a_change_of_mind_is_caught(name: str) -> None:
     wrong = WRONG_MINDS[name]
 
@@ -168,7 +197,7 @@ def test_two_worlds_that_differ_in_what_is_still_to_come_are_two() -> None:
 
 @pytest.fixture
 def one_small_case(monkeypatch: pytest.MonkeyPatch) -> None:
-    small = replace(CASES["free"], bounds=Bounds(crashes=0, losses=0))
+    small = replace(CASES["free"], bounds=Bounds(crashes=0, losses=0), deep=None)
     monkeypatch.setattr(minds, "CASES", {"small": small})
     caught = replace(WRONG_MINDS["release-first"], case="small")
     monkeypatch.setattr(minds, "WRONG_MINDS", {"caught": caught})
@@ -187,10 +216,20 @@ def test_the_table_says_what_was_seen_and_caught(capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.usefixtures("one_small_case")
+def test_a_case_without_deep_bounds_is_part_of_another_and_left_out_there(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert say_minds(deep=True)
+
+    assert "small  " not in capsys.readouterr().out.partition("wrong design")[0]
+
+
+@pytest.mark.usefixtures("one_small_case")
 def test_what_goes_wrong_and_what_is_not_caught_is_told(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(minds, "Driver", lambda: Driver(what_next=release_first))
+    wrong = explore_wrong_mind(replace(WRONG_MINDS["release-first"], case="small"))
+    monkeypatch.setattr(minds, "explore_minds", lambda *_, **__: wrong)
     harmless = WrongMind(case="small", breaks=RELEASED_FIRST)
     monkeypatch.setattr(minds, "WRONG_MINDS", {"harmless": harmless})
 

@@ -17,6 +17,8 @@ from landed.testing.explored.world import Setup, World, first_world, time_of
 from landed.testing.explorer import explore, explore_equivalent, explore_mutant, main
 from landed.testing.variants import EQUIVALENTS, LIMITS, MUTANTS, Mutant
 
+PATIENCE_S = 300  # Seconds of nothing but computing, on a machine that may have other things to do.
+
 req, fault = pytest.mark.req, pytest.mark.fault
 
 # What each contract proves beyond "no promise is broken", and the trouble that it must have met.
@@ -76,6 +78,7 @@ def marked(names: Iterable[str], marks: Mapping[str, list[pytest.MarkDecorator]]
 # The right design.
 
 
+@pytest.mark.timeout(PATIENCE_S)
 @pytest.mark.parametrize("name", marked(CASES, CASE_MARKS))
 def test_no_reachable_state_breaks_a_promise(name: str) -> None:
     seen = explore(CASES[name].contract, bounds=CASES[name].bounds)
@@ -102,6 +105,7 @@ def caught(mutant: Mutant) -> dict[str, tuple[str, ...]]:
     return {each.says: each.trace for each in explore_mutant(mutant).violations}
 
 
+@pytest.mark.timeout(PATIENCE_S)
 @pytest.mark.parametrize("name", marked(MUTANTS, MUTANT_MARKS))
 def test_a_wrong_design_is_caught(name: str) -> None:
     found = caught(MUTANTS[name])
@@ -123,6 +127,7 @@ def test_the_shortest_way_is_told_step_by_step() -> None:
     )
 
 
+@pytest.mark.timeout(PATIENCE_S)
 @pytest.mark.parametrize("name", EQUIVALENTS)
 def test_what_may_be_taken_out_is_really_noticed_by_nothing(name: str) -> None:
     assert explore_equivalent(EQUIVALENTS[name]).holds
@@ -182,6 +187,7 @@ def one_small_case(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(explorer, "CASES", {"small": Case(contract=BARE, bounds=NARROW)})
     for table in ("MUTANTS", "LIMITS", "EQUIVALENTS"):
         monkeypatch.setattr(explorer, table, {})
+    monkeypatch.setattr(explorer, "say_minds", lambda **_: True)
 
 
 @pytest.mark.usefixtures("one_small_case")
@@ -193,6 +199,20 @@ def test_one_contract_is_told_in_a_line(capsys: pytest.CaptureFixture[str]) -> N
     assert heading.split() == ["contract", "states", "transitions", "depth", "result"]
     assert line.startswith("small ")
     assert line.endswith(" holds")
+
+
+@pytest.mark.usefixtures("one_small_case")
+def test_a_deep_run_sees_each_contract_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = Case(contract=BARE, bounds=NARROW)
+    monkeypatch.setattr(explorer, "CASES", {"first": small, "again": small})
+    monkeypatch.setattr(explorer, "DEEP", NARROW)
+
+    assert main(["--deep"]) == 0
+    out = capsys.readouterr().out
+    assert "first " in out
+    assert "again " not in out
 
 
 @pytest.mark.usefixtures("one_small_case")

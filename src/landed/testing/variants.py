@@ -12,14 +12,18 @@ from landed.core.absorb import CameBack, Looked, Moved, Replied, absorb
 from landed.core.changes import Changes, Move, Record, Stored, apply
 from landed.core.contract import Contract
 from landed.core.doubt import Ask, Verdict, WaitUntil, doubt
+from landed.core.next import what_next
 from landed.core.operation import Happened, Operation, State, moved
 from landed.core.outcome import Absent, Acknowledged, NoAnswer, Refused
 from landed.core.rules import RULES, Rules
+from landed.core.scope import Next, Scope
 from landed.testing.designs import absent_is_no, cancel_is_cancelled, lost_is_refused
 from landed.testing.explored.cases import NARROW, SHORTER, WIDE
 from landed.testing.explored.properties import (
     CAN_STILL_LAND,
+    CLOSED_UNRECORDED,
     CORE_RAISED,
+    LOOK_MISREAD,
     NAMES_ADRIFT,
     NO_IS_A_NO,
     REFUSAL_LOST,
@@ -91,6 +95,13 @@ def never_forgets(operation: Operation, contract: Contract, back: CameBack) -> M
 def never_lags(operation: Operation, contract: Contract, back: CameBack) -> Moved | None:
     """Believe that a lookup shows an effect the moment it happens."""
     return absorb(operation, replace(contract, settlement_lag_s=0.0), back)
+
+
+def any_look_counts(operation: Operation, contract: Contract, back: CameBack) -> Moved | None:
+    """Take the answer to an earlier question for a word about the send that came after it."""
+    if isinstance(back, Looked):
+        back = replace(back, attempt=operation.tries)
+    return absorb(operation, contract, back)
 
 
 def resend_after_close(operation: Operation, contract: Contract, now: float) -> Verdict:
@@ -172,6 +183,21 @@ def refuses_a_late_yes(operation: Operation, contract: Contract, back: CameBack)
     return absorb(operation, contract, back)
 
 
+# Drivers.
+
+
+def closes_unrecorded(scope: Scope, rules: Rules, now: float) -> Next:
+    """Ask for a close without a note that the key is spent."""
+    decided = what_next(scope, rules, now)
+    operations = dict(decided.operations)
+    for move in decided.changes.moves:
+        if move.event.name == Happened.CLOSING:
+            noted = operations[move.after.id]
+            operations[noted.id] = replace(noted, closing=False, version=noted.version - 1)
+    moves = tuple(m for m in decided.changes.moves if m.event.name != Happened.CLOSING)
+    return replace(decided, changes=replace(decided.changes, moves=moves), operations=operations)
+
+
 # Stores.
 
 Written = tuple[Stored, tuple[Record, ...]]
@@ -244,6 +270,14 @@ MUTANTS: Mapping[str, Mutant] = {
         breaks=(SENT_AFTER_CLOSING,),
         rules=Rules(doubt=resend_after_close),
         bounds=SHORTER,
+    ),
+    "closes-unrecorded": Mutant(
+        case="uncompared-lookup-close",
+        breaks=(CLOSED_UNRECORDED,),
+        driver=Driver(what_next=closes_unrecorded),
+    ),
+    "any-look-counts": Mutant(
+        case="keyed-lookup-stale", breaks=(LOOK_MISREAD,), rules=Rules(absorb=any_look_counts)
     ),
     "resend-unwanted": Mutant(
         case="keyed", breaks=(SENT_UNWANTED,), rules=Rules(doubt=resend_unwanted)

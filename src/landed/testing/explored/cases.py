@@ -23,7 +23,7 @@ WIDE = Bounds()
 SHORTER = replace(WIDE, troubled_ticks=3, late_replies=False)
 NARROW = replace(SHORTER, troubled_ticks=2, send_by_ticks=1, sleepers=False)
 AGEING = replace(SHORTER, sleepers=False)  # Long enough to send again what was forgotten.
-DEEP = replace(WIDE, looks=1, stale_questions=True, late_closes=True, states_max=5_000_000)
+DEEP = replace(WIDE, stale_questions=True, late_closes=True, states_max=5_000_000)
 
 BARE = Contract(
     effect=Effect.REVERSIBLE,
@@ -55,6 +55,9 @@ CASES: Mapping[str, Case] = {
     "keyed": Case(contract=KEYED, bounds=SHORTER),
     "keyed-read-back": Case(contract=KEYED_READ_BACK, bounds=NARROW),
     "keyed-lookup": Case(contract=KEYED_LOOKUP, bounds=NARROW),
+    "keyed-lookup-stale": Case(
+        contract=KEYED_LOOKUP, bounds=replace(NARROW, stale_questions=True, let_gos=0, copies=0)
+    ),
     "keyed-lookup-close": Case(contract=CLOSE, bounds=NARROW),
     "uncompared-lookup-close": Case(contract=UNCOMPARED, bounds=SHORTER),
     "forgetful": Case(contract=FORGETFUL, bounds=replace(AGEING, let_gos=0, copies=0)),

@@ -25,19 +25,12 @@ from landed.core.scope import (
     Sending,
     StopWaiting,
 )
-from landed.core.undo import Release
+from landed.core.undo import ENDED, Release
 from landed.runtime.memory import needed_by, references
 from landed.testing.explored.minds_properties import CORE_RAISED, wrong_start, wrong_undo
 from landed.testing.explored.minds_world import Message, Setup, Step, World
 
 Held = TypeVar("Held", Operation, Plan, Release, Record)
-
-CONFLICTS_MAX = 3  # names in one unit that others may turn out to hold
-
-
-def digest(tool: str) -> str:
-    """Return what names the contract of a tool here."""
-    return f"sha256:{tool}"
 
 
 def lap(
@@ -105,23 +98,16 @@ def _left_behind(wire: Iterable[Message]) -> Iterator[Message]:
 
 def _decide(world: World, setup: Setup, arrivals: tuple[Arrival, ...]) -> tuple[Next, World]:
     scope = _scope(world, setup, arrivals)
-    for _ in range(CONFLICTS_MAX):
-        decided = setup.driver.what_next(scope, setup.rules, world.at)
-        try:
-            stored, records = apply(world.stored, decided.changes)
-        except StaleWriteError as conflict:
-            if not conflict.name:
-                raise
-            scope = replace(scope, holders={**scope.holders, conflict.name: conflict.holder})
-            continue
-        return decided, _written(world.but(stored=replace(stored, events=())), decided, records)
-    raise LookupError("it does not come to an end of the names that others hold")
+    decided = setup.driver.what_next(scope, setup.rules, world.at)
+    if not decided.changes:
+        return decided, _written(world, decided, ())
+    stored, records = apply(world.stored, decided.changes)
+    return decided, _written(world.but(stored=replace(stored, events=())), decided, records)
 
 
 def _scope(world: World, setup: Setup, arrivals: tuple[Arrival, ...]) -> Scope:
     """Return what the worker holds open, and the closed records that this speaks of."""
     ids = _closure(world, arrivals)
-    tools = setup.tools
     drawn: list[str] = []
 
     def new_id(kind: str) -> str:
@@ -137,13 +123,13 @@ def _scope(world: World, setup: Setup, arrivals: tuple[Arrival, ...]) -> Scope:
 
     return Scope(
         operations={id: each for id, each in world.operations.items() if id in ids},
-        contracts={digest(tool): contract for tool, contract in tools.items()},
+        contracts=setup.contracts,
         arrivals=arrivals,
         plans={id: each for id, each in world.plans.items() if id in ids},
         releases={id: each for id, each in world.releases.items() if id in ids},
         questions={id: each for id, each in world.questions.items() if id in ids},
         last_question=world.last_question,
-        tools={tool: digest(tool) for tool in tools},
+        tools=setup.digests,
         new_id=new_id,
         worker=world.who,
         running=frozenset(_running(world)),
@@ -193,11 +179,15 @@ def _written(world: World, decided: Next, records: Iterable[Record]) -> World:
                 questions[record.id] = decided.questions[record.id]
             case _:
                 pass
+    over = {release.operation for release in releases.values() if release.state in ENDED}
     return world.but(
         operations=operations,
         plans=plans,
         releases=releases,
         questions=questions,
+        # What was agreed about a release is used up with it.
+        agreed=frozenset(each for each in world.agreed if each[0] not in over),
+        allowed=world.allowed - over,
         last_question=decided.last_question,
         due=False,
         wake=any(at < float("inf") for at in decided.wakes.values()),

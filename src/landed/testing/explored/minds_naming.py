@@ -1,8 +1,9 @@
 """When two worlds of changing minds are the same: when nothing that decides differs between them.
 
 Versions, epochs, evidence and positions decide nothing: there is one writer, and it knows the last
-version. A tick is longer than every pause, so of a time it matters whether it was in this tick. A
-question is known by what it asks, or asked.
+version. A tick is longer than every pause, so of a time it matters whether it was in this tick, and
+where a bound of the contract can be reached, which tick it was. A question is known by what it
+asks, or asked.
 """
 
 from collections.abc import Hashable
@@ -11,6 +12,7 @@ from operator import attrgetter
 from landed.core.operation import Operation
 from landed.core.plan import Plan
 from landed.core.question import Question, QuestionState
+from landed.core.releasing import SEND_WITHIN_S
 from landed.core.undo import Release
 from landed.testing.explored.minds_world import TICK_S, Setup, World, asks
 
@@ -38,8 +40,9 @@ class Naming:
     """
 
     def __init__(self, setup: Setup) -> None:
-        self._ends = setup.bounds.send_by_ticks <= setup.bounds.ticks
-        self._ages = setup.reserve.escalate_after_s <= setup.bounds.ticks * TICK_S
+        bounds, ends_s = setup.bounds, setup.bounds.ticks * TICK_S
+        self._ends = min(bounds.send_by_ticks * TICK_S, SEND_WITHIN_S) <= ends_s
+        self._ages = setup.reserve.escalate_after_s <= ends_s
         self._numbers: dict[Hashable, int] = {}
 
     def key(self, world: World) -> Key:
@@ -52,7 +55,7 @@ class Naming:
             self._number(
                 (
                     _asked(world.questions.get(world.last_question)),
-                    frozenset(asks(question) for question in world.questions.values()),
+                    frozenset(asks(question) for question in world.asked),
                     world.due,
                     world.wake,
                     world.pricing,

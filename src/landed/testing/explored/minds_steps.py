@@ -4,7 +4,7 @@ A lap absorbs what arrived in no time: a worker that dies with something in its 
 died before it came. The user's words are durable before they are acknowledged, so those come again.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from landed.core import absorb
@@ -21,8 +21,8 @@ from landed.core.outcome import (
 from landed.core.plan import Place, Plan, step_of
 from landed.core.question import About, Question, QuestionState
 from landed.core.scope import Answered, Arrival, Planned, Priced, Revised
-from landed.core.undo import ENDED
-from landed.testing.explored.minds_laps import crashed, digest, lap
+from landed.core.undo import ENDED, Release
+from landed.testing.explored.minds_laps import crashed, lap
 from landed.testing.explored.minds_properties import wrong_effect
 from landed.testing.explored.minds_restaurant import cancel, close, look, reserve
 from landed.testing.explored.minds_world import (
@@ -36,7 +36,6 @@ from landed.testing.explored.minds_world import (
     Setup,
     Step,
     World,
-    asks,
 )
 
 DAYS: tuple[tuple[str, ...], ...] = (("Fri",), ("Sat",), ("Fri", "Sun"))
@@ -71,11 +70,17 @@ def _tick(world: World, setup: Setup) -> Iterator[Step]:
 
 
 def _fee_rises(world: World, setup: Setup) -> Iterator[Step]:
+    """Let the fee rise while somebody goes by the old one; else it only had another name before."""
     fees = setup.house.fees_cents
     index = fees.index(world.restaurant.fee_cents) + 1
-    if index < len(fees) and world.releases:
+    gone_by = any(_goes_by_a_price(release) for release in world.releases.values())
+    if index < len(fees) and gone_by:
         restaurant = replace(world.restaurant, fee_cents=fees[index])
         yield Step(f"the fee is {fees[index]} now", world.but(restaurant=restaurant))
+
+
+def _goes_by_a_price(release: Release) -> bool:
+    return release.price_cents is not None and release.state not in ENDED
 
 
 # What arrives at the restaurant.
@@ -229,7 +234,7 @@ def _price(world: World, release: str, outcome: SendOutcome, *, calm: bool) -> _
 
 
 def _answers(world: World) -> Iterator[_Coming]:
-    for question in _by_what_they_ask(world):
+    for question in world.asked:
         if question.state is not QuestionState.OPEN:
             # A yes that comes too late, or twice, agrees to nothing.
             yield _answer(world, question, yes=True, says="yes, late,")
@@ -239,11 +244,6 @@ def _answers(world: World) -> Iterator[_Coming]:
         if world.left.shrugs:
             left = replace(world.left, shrugs=world.left.shrugs - 1)
             yield _answer(world.but(left=left), question, yes=None, says="something else")
-
-
-def _by_what_they_ask(world: World) -> Iterable[Question]:
-    """Return the questions, the last one of those that ask the same."""
-    return {asks(question): question for question in world.questions.values()}.values()
 
 
 def _agreed(world: World, question: Question) -> World:
@@ -286,7 +286,7 @@ def _plan(world: World, day: str, setup: Setup) -> Plan:
     step = step_of(
         tool=RESERVE,
         contract=setup.reserve,
-        digest=digest(RESERVE),
+        digest=setup.digests[RESERVE],
         arguments={"day": day},
         ask=ask,
         call_id="",

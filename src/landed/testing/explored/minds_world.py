@@ -5,8 +5,9 @@ worker at a time carries that out; when it crashes, another takes over what it h
 number of ticks, each longer than every pause of `core.doubt`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from landed.core.changes import Stored
 from landed.core.contract import Contract, Effect
@@ -17,7 +18,7 @@ from landed.core.plan import Plan
 from landed.core.question import Question
 from landed.core.rules import RULES, Rules
 from landed.core.scope import Next, Scope
-from landed.core.undo import Release
+from landed.core.undo import ENDED, Release
 from landed.testing.explored.minds_restaurant import House, Restaurant
 
 TICK_S = 61.0
@@ -31,15 +32,15 @@ FEE_CENTS = "fee_cents"
 class Bounds:
     """How much trouble there may be on one way through the world.
 
-    revisions     changes of mind: to Saturday, then back to Friday or on to Sunday
-    crashes       times that the worker dies, anywhere, and another takes over
-    losses        times that a worker hears nothing more of what it waits for, or cannot send
-    late_ticks    ticks that pass while something is still on its way
-    send_by_ticks until when what the user wants may be sent
-    shrugs        answers of the user that are neither yes nor no
-    inbox         how many arrivals one lap may absorb
-    ticks         when a world that is still not at rest is given up as stuck
-    states_max    where the search gives up, incomplete
+    revisions      changes of mind: to Saturday, then back to Friday or on to Sunday
+    crashes        times that the worker dies, anywhere, and another takes over
+    losses         times that a worker hears nothing more of what it waits for, or cannot send
+    late_ticks     ticks that pass while something is still on its way
+    send_by_ticks  until when what the user wants may be sent
+    shrugs         answers of the user that are neither yes nor no
+    inbox          how many arrivals one lap may absorb
+    ticks          when a world that is still not at rest is given up as stuck
+    states_max     where the search gives up, incomplete
     """
 
     revisions: int = 1
@@ -67,7 +68,7 @@ class Driver:
     sends_first: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Setup:
     """What is explored: the promise of `reserve`, the restaurant, the rules, the loop, the bounds.
 
@@ -80,7 +81,7 @@ class Setup:
     driver: Driver = field(default_factory=Driver)
     bounds: Bounds = field(default_factory=Bounds)
 
-    @property
+    @cached_property
     def tools(self) -> Mapping[str, Contract]:
         """Return the contract of each tool."""
         cancel = Contract(
@@ -93,6 +94,16 @@ class Setup:
             escalate_after_s=self.reserve.escalate_after_s,
         )
         return {RESERVE: self.reserve, CANCEL: cancel, FEE: READS}
+
+    @cached_property
+    def digests(self) -> Mapping[str, str]:
+        """Return what names the contract of each tool."""
+        return {tool: f"sha256:{tool}" for tool in self.tools}
+
+    @cached_property
+    def contracts(self) -> Mapping[str, Contract]:
+        """Return the contracts by that name."""
+        return {self.digests[tool]: contract for tool, contract in self.tools.items()}
 
 
 READS = Contract(effect=Effect.NONE, service="restaurant")
@@ -169,6 +180,15 @@ class World:
     def quiet(self) -> bool:
         """Whether nothing happens any more by itself."""
         return not (self.due or self.wake or self.wire or self.pricing or not self.plans)
+
+    @property
+    def asked(self) -> Iterable[Question]:
+        """The questions about what is not done, the last one of those that ask the same."""
+        return {
+            asks(question): question
+            for question in self.questions.values()
+            if self.releases[question.subject].state not in ENDED
+        }.values()
 
     def but(self, **changed: object) -> "World":
         """Return the world with these fields changed."""

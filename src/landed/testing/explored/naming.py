@@ -153,7 +153,7 @@ class Naming:
             case Looked() | Replied():
                 return (self._came(arrival), arrival.at)
             case _:
-                return type(arrival)
+                return type(arrival).__name__
 
     def _came(self, came: CameBack) -> Hashable:
         if isinstance(came, Looked):

@@ -37,7 +37,7 @@ class Bounds:
     troubled_ticks  ticks in which anything may happen
     calm_ticks      ticks after that, in which only what is healthy happens
     send_by_ticks   until when the operation may be sent
-    copies          requests that the network delivers twice
+    copies          requests that the network delivers twice, unless the first was refused
     let_gos         times that the caller lets go
     looks           times that somebody asks to look now
     inbox           how much may wait in an inbox until its worker takes a lap; with 0, each lap

@@ -113,6 +113,10 @@ WRONG_MINDS: Mapping[str, WrongMind] = {
     ),
     "release-lost": WrongMind(case="free", breaks=FORGOTTEN, driver=Driver(adopts_releases=False)),
     "coarse-key": WrongMind(case="lenient", breaks=UNPAIRED, rules=Rules(key_for=key_of_step)),
+    # To compare what comes under a key is no help when it is looked up after a crash.
+    "coarse-key-compared": WrongMind(
+        case="free", breaks=UNPAIRED, rules=Rules(key_for=key_of_step)
+    ),
     "undo-the-replacement": WrongMind(
         case="lenient",
         breaks=UNDID_REPLACEMENT,
