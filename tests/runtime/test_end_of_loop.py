@@ -155,6 +155,9 @@ import landed
 from landed.assemble import open_store
 from landed.runtime.parts import assemble, register
 
+# A shell ignores it for what it starts in the background, and that is inherited.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 @landed.tool(effect="irreversible", deadline_s=60.0)
 async def pay(cents: int) -> str:
     "Pay, and never hear of it."

@@ -70,16 +70,16 @@ def test_the_words_of_an_error_are_evidence_and_not_what_a_model_reads(rig: Rig)
 
 
 def test_words_of_a_contract_that_do_not_fit_hide_nothing(rig: Rig) -> None:
-    @tool(effect="reversible", says={"en": {"confirmed": "booked for {price:.2f}"}})
+    @tool(effect="reversible", says={"en": {"confirmed": "booked for {price}"}})
     async def book(day: str) -> dict[str, str]:
-        return {"id": "R1", "price": "a lot"}
+        return {"id": "R1"}
 
     async def script(rt: Runtime):
         return await rt.perform(book, {"day": "Fri"})
 
     value = rig.run(script, book)
     assert isinstance(value, Confirmed)
-    assert "R1" in value.text
+    assert (value.text, value.result) == ("Booked for ?", {"id": "R1"})
 
 
 @pytest.mark.req("S0-55", "S0-71")

@@ -347,8 +347,8 @@ def test_a_report_of_what_is_no_turn_is_a_proposal_error(rig: Rig, turn: str) ->
 
 
 def test_words_that_cannot_be_filled_in_lose_no_record(rig: Rig) -> None:
-    """The author's template breaks on the result; the effect is recorded, and is not done again."""
-    odd = booking(rig.far, says={"en": {"confirmed": "booked for {price:.2f} euros"}})
+    """A field that the result lacks: the effect is recorded, and is not done again."""
+    odd = booking(rig.far, says={"en": {"confirmed": "booked for {price} euros"}})
 
     async def script(rt: Runtime):
         for _ in range(2):

@@ -142,7 +142,7 @@ async def test_a_read_only_file_is_named(opened: Open, path: str, tmp_path: Path
     await inserted(store, "op-1")
     await store.close()
     for parent in (tmp_path, *tmp_path.parents):
-        if parent.name.startswith(("pytest", "test")):
+        if parent.name.startswith(("pytest", "test", "popen")):
             parent.chmod(0o755)
     tmp_path.chmod(0o777)
     with as_nobody(*tmp_path.iterdir()):
