@@ -15,7 +15,7 @@ demo: $(DEMO)  ## the main job for real: two processes, a lost reply, a kill, on
 	$(BIN)/landed demo story
 
 test: lint  ## everything that needs no service or browser, at most ten minutes
-	$(PYTEST) -n 2 -m "not services" --cov --session-timeout=480
+	$(PYTEST) -n 2 -m "not services" --cov --session-timeout=560
 
 test-services: $(DEV)  ## what needs services, a browser or minutes, at most an hour
 	@$(PYTEST) -m services --session-timeout=3300 || { code=$$?; [ $$code -eq 5 ] || exit $$code; \
