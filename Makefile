@@ -18,7 +18,7 @@ test: lint  ## everything that needs no service or browser, at most ten minutes
 	$(PYTEST) -n 2 -m "not services" --cov --session-timeout=560
 
 test-services: $(DEV)  ## what needs services, a browser or minutes, at most an hour
-	@$(PYTEST) -m services --session-timeout=3300 || { code=$$?; [ $$code -eq 5 ] || exit $$code; \
+	@$(PYTEST) -n 2 --dist worksteal -m services --session-timeout=3500 || { code=$$?; [ $$code -eq 5 ] || exit $$code; \
 	echo "test-services: NO TEST RAN, because none is marked 'services'."; }
 
 lint: $(DEV)  ## style, types, arrows
