@@ -179,10 +179,14 @@ class Calls:
             self._replied(operation, NotSent(reason=_unregistered(operation.tool)))
             return
         call = self._call(operation)
+        left_s = call.deadline_at - self.clock.now()
+        if left_s <= 0:  # The process slept: sent now, it could outlive the key's retention.
+            self._replied(operation, NotSent(reason="its deadline was over before it left"))
+            return
         outcome = await sent(
             tool,
             call,
-            seconds=call.deadline_at - call.sent_at,
+            seconds=left_s,
             lingers=partial(self._linger, operation),
         )
         self._replied(operation, outcome)
