@@ -9,7 +9,7 @@ import pytest
 
 from landed.core.operation import Operation
 from landed.testing import explorer
-from landed.testing.explored.cases import BARE, CASES, KEYED, NARROW, REFUSES_LATE, Case
+from landed.testing.explored.cases import BARE, CASES, KEYED, NARROW, REFUSES_LATE, SHORTER, Case
 from landed.testing.explored.naming import DECIDING, INERT, JUDGED, SAME_FOR_ALL, Naming
 from landed.testing.explored.properties import CAN_STILL_LAND, PROMISES, TWO_EFFECTS
 from landed.testing.explored.steps import steps
@@ -184,7 +184,9 @@ def test_how_old_a_send_is_makes_a_difference_only_where_the_contract_says_so() 
 
 @pytest.fixture
 def one_small_case(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explorer, "CASES", {"small": Case(contract=BARE, bounds=NARROW)})
+    monkeypatch.setattr(
+        explorer, "CASES", {"small": Case(contract=BARE, bounds=NARROW, deep=SHORTER)}
+    )
     for table in ("MUTANTS", "LIMITS", "EQUIVALENTS"):
         monkeypatch.setattr(explorer, table, {})
     monkeypatch.setattr(explorer, "say_minds", lambda **_: True)
@@ -202,17 +204,14 @@ def test_one_contract_is_told_in_a_line(capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.usefixtures("one_small_case")
-def test_a_deep_run_sees_each_contract_once(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small = Case(contract=BARE, bounds=NARROW)
-    monkeypatch.setattr(explorer, "CASES", {"first": small, "again": small})
-    monkeypatch.setattr(explorer, "DEEP", NARROW)
+def test_a_deep_run_gives_more_trouble(capsys: pytest.CaptureFixture[str]) -> None:
+    states = []
+    for arguments in ([], ["--deep"]):
+        assert main(arguments) == 0
+        (line,) = [each for each in capsys.readouterr().out.splitlines() if "small" in each]
+        states.append(int(line.split()[1].replace(",", "")))
 
-    assert main(["--deep"]) == 0
-    out = capsys.readouterr().out
-    assert "first " in out
-    assert "again " not in out
+    assert states[1] > states[0]
 
 
 @pytest.mark.usefixtures("one_small_case")

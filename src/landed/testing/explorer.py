@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from landed.core.changes import apply
 from landed.core.contract import Contract
 from landed.core.rules import RULES, Rules
-from landed.testing.explored.cases import CASES, DEEP
+from landed.testing.explored.cases import CASES
 from landed.testing.explored.minds import say_minds
 from landed.testing.explored.naming import Key, Naming
 from landed.testing.explored.properties import STUCK, wrong_world
@@ -214,11 +214,11 @@ class _Search:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Explore, print what was seen, and return 0 when all is as it should be, else 1."""
     parser = argparse.ArgumentParser(prog="landed.testing.explorer", description=__doc__)
-    parser.add_argument("--deep", action="store_true", help="all the trouble; takes many minutes")
+    parser.add_argument("--deep", action="store_true", help="more trouble; takes many minutes")
     parser.add_argument("--traces", action="store_true", help="print how each mutant is caught")
     parser.add_argument("--case", choices=sorted(CASES), help="only this contract, no mutants")
     chosen = parser.parse_args(arguments)
-    names = [chosen.case] if chosen.case else _names(deep=chosen.deep)
+    names = [chosen.case] if chosen.case else list(CASES)
     _say(f"{'contract':<26}{'states':>10}{'transitions':>13}{'depth':>7}  result")
     good = [_say_case(name, deep=chosen.deep) for name in names]
     if not chosen.case:
@@ -232,20 +232,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if all(good) else 1
 
 
-def _names(*, deep: bool) -> list[str]:
-    """Return what to explore: with one set of bounds for all, each contract need be seen once."""
-    seen: list[Contract] = []
-    names: list[str] = []
-    for name, case in CASES.items():
-        if not deep or case.contract not in seen:
-            seen.append(case.contract)
-            names.append(name)
-    return names
-
-
 def _say_case(name: str, *, deep: bool) -> bool:
     case = CASES[name]
-    seen = explore(case.contract, bounds=DEEP if deep else case.bounds)
+    seen = explore(case.contract, bounds=case.deep if deep else case.bounds)
     result = "holds" if seen.complete else "not complete"
     _say(
         f"{name:<26}{seen.states:>10,}{seen.transitions:>13,}{seen.depth:>7}  "

@@ -1,7 +1,7 @@
 """The contracts that are explored, one for each way of finding out, and how much trouble each gets.
 
-All times are in ticks. Contracts with more ways have many more states, so the everyday run gives
-those less trouble; `DEEP` gives every contract all of it.
+All times are in ticks. Contracts with more ways to find out have many more states, so they get less
+trouble every day, and the deepest run (`--deep`) gives them less of it than it gives the others.
 """
 
 from collections.abc import Mapping
@@ -13,17 +13,18 @@ from landed.testing.explored.world import TICK_S, Bounds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One contract and the bounds it is explored in every day."""
+    """One contract, the bounds it is explored in every day, and those of a deep run."""
 
     contract: Contract
     bounds: Bounds
+    deep: Bounds
 
 
 WIDE = Bounds()
 SHORTER = replace(WIDE, troubled_ticks=3, late_replies=False)
 NARROW = replace(SHORTER, troubled_ticks=2, send_by_ticks=1, sleepers=False)
 AGEING = replace(SHORTER, sleepers=False)  # Long enough to send again what was forgotten.
-DEEP = replace(WIDE, stale_questions=True, late_closes=True, states_max=5_000_000)
+DEEP = replace(WIDE, stale_questions=True, late_closes=True, states_max=2_000_000)
 
 BARE = Contract(
     effect=Effect.REVERSIBLE,
@@ -47,19 +48,27 @@ FORGETFUL = replace(KEYED_LOOKUP, retention_s=2 * TICK_S, deadline_s=TICK_S)
 FORGETFUL_CLOSE = replace(KEYED, close=True, retention_s=2 * TICK_S)
 
 CASES: Mapping[str, Case] = {
-    "bare": Case(contract=BARE, bounds=replace(WIDE, looks=1)),
-    "assumed": Case(contract=ASSUMED, bounds=replace(SHORTER, inbox=2)),
-    "read-back": Case(contract=READ_BACK, bounds=SHORTER),
-    "refuses-late": Case(contract=REFUSES_LATE, bounds=replace(WIDE, troubled_ticks=3)),
-    "refuses-late-lagging": Case(contract=LAGGING, bounds=replace(SHORTER, troubled_ticks=4)),
-    "keyed": Case(contract=KEYED, bounds=SHORTER),
-    "keyed-read-back": Case(contract=KEYED_READ_BACK, bounds=NARROW),
-    "keyed-lookup": Case(contract=KEYED_LOOKUP, bounds=NARROW),
-    "keyed-lookup-stale": Case(
-        contract=KEYED_LOOKUP, bounds=replace(NARROW, stale_questions=True, let_gos=0, copies=0)
+    "bare": Case(contract=BARE, bounds=replace(WIDE, looks=1), deep=replace(DEEP, inbox=1)),
+    "assumed": Case(contract=ASSUMED, bounds=replace(SHORTER, inbox=2), deep=DEEP),
+    "read-back": Case(contract=READ_BACK, bounds=SHORTER, deep=DEEP),
+    "refuses-late": Case(contract=REFUSES_LATE, bounds=replace(WIDE, troubled_ticks=3), deep=DEEP),
+    "refuses-late-lagging": Case(
+        contract=LAGGING, bounds=replace(SHORTER, troubled_ticks=4), deep=DEEP
     ),
-    "keyed-lookup-close": Case(contract=CLOSE, bounds=NARROW),
-    "uncompared-lookup-close": Case(contract=UNCOMPARED, bounds=SHORTER),
-    "forgetful": Case(contract=FORGETFUL, bounds=replace(AGEING, let_gos=0, copies=0)),
-    "forgetful-close": Case(contract=FORGETFUL_CLOSE, bounds=replace(AGEING, let_gos=0)),
+    "keyed": Case(contract=KEYED, bounds=SHORTER, deep=DEEP),
+    "keyed-read-back": Case(contract=KEYED_READ_BACK, bounds=NARROW, deep=SHORTER),
+    "keyed-lookup": Case(contract=KEYED_LOOKUP, bounds=NARROW, deep=SHORTER),
+    "keyed-lookup-stale": Case(
+        contract=KEYED_LOOKUP,
+        bounds=replace(NARROW, stale_questions=True, let_gos=0, copies=0),
+        deep=replace(NARROW, stale_questions=True),
+    ),
+    "keyed-lookup-close": Case(contract=CLOSE, bounds=NARROW, deep=SHORTER),
+    "uncompared-lookup-close": Case(contract=UNCOMPARED, bounds=SHORTER, deep=DEEP),
+    "forgetful": Case(
+        contract=FORGETFUL, bounds=replace(AGEING, let_gos=0, copies=0), deep=SHORTER
+    ),
+    "forgetful-close": Case(
+        contract=FORGETFUL_CLOSE, bounds=replace(AGEING, let_gos=0), deep=SHORTER
+    ),
 }
