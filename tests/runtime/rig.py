@@ -267,6 +267,15 @@ class Rig:
 
         return self._outside(read)
 
+    def first_at(self, event: str) -> float:
+        """Return when the journal first tells of an event, in seconds of the world's clock."""
+
+        async def read() -> float:
+            entries = await self.base.open_again().journal()
+            return next(one.at for one in entries if one.event == event)
+
+        return self._outside(read)
+
     def _outside(self, read: Callable[[], Awaitable[T]]) -> T:
         process = self.world.start(read, name="reader")
         self.world.wait(process)

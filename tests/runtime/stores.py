@@ -47,6 +47,22 @@ class TroubledStore(Wrapped):
         return await self.inner.commit(changes)
 
 
+class DozingStore(Wrapped):
+    """After the first unit with `event` in it is durable, the process sleeps; virtual time."""
+
+    def __init__(self, inner: Any, event: str, doze_s: float) -> None:
+        super().__init__(inner)
+        self.event = event
+        self.doze_s = doze_s
+
+    async def commit(self, changes: Changes) -> tuple[Record, ...]:
+        stored = await self.inner.commit(changes)
+        if self.event in events_of(changes):
+            self.event = ""
+            await asyncio.sleep(self.doze_s)  # virtual time
+        return stored
+
+
 class CountingStore(Wrapped):
     """Remembers which records were loaded, and how."""
 

@@ -15,6 +15,7 @@ from landed.runtime.opened import Settings
 from landed.runtime.runtime import Runtime
 from landed.tools.function import tool
 from tests.runtime.rig import (
+    DEADLINE_S,
     DROPPED,
     REFUSED,
     REPLY_LOST,
@@ -26,6 +27,7 @@ from tests.runtime.rig import (
     told_nothing_wrong,
     unkeyed,
 )
+from tests.runtime.stores import DozingStore
 
 FRIDAY = {"day": "Fri"}
 
@@ -88,6 +90,34 @@ def test_after_a_definite_no_the_same_thing_may_be_asked_for_at_once(rig: Rig) -
     assert isinstance(first, Failed)
     assert isinstance(second, Confirmed)
     assert list(rig.far.effects) == ["op-a2"]
+
+
+@pytest.mark.fault("X02")
+def test_what_leaves_late_has_only_what_is_left_of_its_deadline(rig: Rig) -> None:
+    """Else it could outlive the key's retention, which is judged by the recorded time."""
+    rig.wrap = lambda store: DozingStore(store, "sent", DEADLINE_S / 2)
+    rig.far.wire.append(DROPPED)
+    assert isinstance(rig.run(book_friday, booking(rig.far)), Confirmed)
+    sent, lost = (rig.first_at(event) for event in ("sent", "answer_lost"))
+    assert lost - sent == pytest.approx(DEADLINE_S)
+
+
+@pytest.mark.fault("X02")
+def test_what_would_leave_after_its_deadline_does_not_leave(rig: Rig) -> None:
+    rig.wrap = lambda store: DozingStore(store, "sent", DEADLINE_S)
+    value = rig.run(book_friday, booking(rig.far))
+    assert isinstance(value, Confirmed)
+    assert (rig.far.sends, rig.far.total) == (["op-a1"], 1)
+    assert rig.events("op-a1").count("not_sent") == 1
+
+
+@pytest.mark.fault("X02")
+def test_a_resend_that_slept_past_the_retention_of_its_key_does_not_leave(rig: Rig) -> None:
+    rig.far.wire.append(DROPPED)
+    rig.wrap = lambda store: DozingStore(store, "resent", 100.0)
+    rig.run(book_friday, booking(rig.far, retention_s=60.0))
+    assert (rig.far.sends, rig.far.total) == (["op-a1"], 0)
+    assert "not_sent" in rig.events("op-a1")
 
 
 def test_nothing_is_sent_after_send_by(rig: Rig) -> None:

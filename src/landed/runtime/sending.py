@@ -26,13 +26,13 @@ async def sent(
             async with asyncio.timeout(seconds):
                 return await _outcome(tool, call)
         except TimeoutError:
-            return AnswerLost(reason=f"no answer within {seconds:g} s")
+            return AnswerLost(reason=f"no answer within {round(seconds, 2):g} s")
     running = asyncio.ensure_future(_outcome(tool, call))
     done, _ = await asyncio.wait({running}, timeout=seconds)
     if done:
         return running.result()
     lingers(running)
-    return AnswerLost(reason=f"no answer within {seconds:g} s; it is still running")
+    return AnswerLost(reason=f"no answer within {round(seconds, 2):g} s; it is still running")
 
 
 async def answered(tool: Tool, call: Call, question: Question, result: Json) -> LookOutcome:
