@@ -1,12 +1,14 @@
 """Behind `landed.open()`: joins a store, tools and settings into a runtime."""
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
-from landed.core.errors import StoreError
+from landed.core.errors import ContractError, StoreError
 from landed.core.store import Store
+from landed.core.tool import Tool
 from landed.runtime.opened import Settings
 from landed.runtime.parts import assemble, register
+from landed.runtime.permissions import Permissions
 from landed.runtime.planning import PlanFor, no_plan_for
 from landed.runtime.runtime import Runtime
 
@@ -18,7 +20,8 @@ async def open_runtime(
     tools: Iterable[object] = (),
     settings: Settings | None = None,
     plan_for: PlanFor = no_plan_for,
-    secret: bytes = b"",
+    permissions: Permissions | None = None,
+    secret: bytes | Sequence[bytes] = b"",
 ) -> AsyncGenerator[Runtime]:
     """Open a runtime on a store and enter it; the way to use `landed`.
 
@@ -28,19 +31,40 @@ async def open_runtime(
     `store` is `sqlite:///relative.db`, `sqlite:////absolute.db` or `sqlite://:memory:` (the only
     store in memory). `tools` are decorated with `@landed.tool` or made by `landed.tools`.
     `plan_for` is a pure function that makes the calls of an intent, for `propose` and `revise`.
-    With a `secret` the journal's links are keyed: whoever can edit the file still cannot forge it.
+    `permissions` says who may do what; a tool that needs a permission is refused without it. With a
+    `secret` the journal's links are keyed and approvals are sealed: whoever can edit the file still
+    cannot forge it. To rotate it, give the new one and then the old ones: approvals sealed with
+    those stay good.
 
     Raises `ContractError` for a tool that contradicts itself and `StoreError` for a store that
     cannot be opened; the text says what to do.
     """
     registered = register(tools)
-    opened = await open_store(store, secret=secret)
+    secrets = (secret,) if isinstance(secret, bytes) else tuple(secret) or (b"",)
+    _check_permissions(registered, permissions)
+    opened = await open_store(store, secret=secrets[0])
     try:
-        runtime = assemble(opened, tools=registered, settings=settings, plan_for=plan_for)
+        runtime = assemble(
+            opened,
+            tools=registered,
+            settings=settings,
+            plan_for=plan_for,
+            permissions=permissions,
+            secrets=secrets,
+        )
         async with runtime:
             yield runtime
     finally:
         await opened.close()
+
+
+def _check_permissions(tools: Mapping[str, Tool], permissions: Permissions | None) -> None:
+    for tool in tools.values():
+        if tool.contract.permission and permissions is None:
+            raise ContractError(
+                f"contract of {tool.name}: it needs the permission {tool.contract.permission!r},"
+                " but landed.open() was given no permissions=; give what says who has it"
+            )
 
 
 async def open_store(url: str, *, secret: bytes = b"") -> Store:

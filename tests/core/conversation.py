@@ -430,7 +430,7 @@ def _by_id(running: set[Running]) -> list[Running]:
 _SHORT = {"operation": "op", "question": "q", "observation": "ob"}
 
 
-def _seen(plan: Plan) -> Iterator[tuple[str, str, str]]:
+def _seen(plan: Plan) -> Iterator[tuple[str, str, Place]]:
     for step, place in zip(plan.steps, plan.places, strict=True):
         if step.reads and place.at == "done":
-            yield step.tool, step.identity, place.record
+            yield step.tool, step.identity, place

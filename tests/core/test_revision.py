@@ -245,14 +245,15 @@ def test_a_turn_has_one_revision_and_a_second_is_told_which_turn_to_revise():
 
 def test_a_read_that_was_made_is_not_made_again():
     (step,) = wanted(check())
-    came = pair([], [step], contract_of=lambda _: READS, seen={("check", step.identity): "ob-1"})
+    seen = {("check", step.identity): Place(at=At.DONE, record="ob-1")}
+    came = pair([], [step], contract_of=lambda _: READS, seen=seen)
     assert came.places == (Place(at=At.DONE, record="ob-1"),)
 
 
 def test_a_read_of_something_else_is_made():
     (step,) = wanted(check())
     came = pair(
-        [], wanted(check("Sat")), contract_of=lambda _: READS, seen={("check", step.identity): "x"}
+        [], wanted(check("Sat")), contract_of=lambda _: READS, seen={("check", step.identity): Place()}
     )
     assert came.places == (Place(),)
 

@@ -25,6 +25,7 @@ from landed.core.outcome import (
 )
 from landed.core.tool import Call
 from landed.testing.check_tool import Findings, Verdict, check_tool
+from landed.tools.foresight import Foresight
 from landed.tools.http import HttpTool
 from tests.tools.calls import SENT_AT, run
 
@@ -51,6 +52,7 @@ class Restaurant:
     breaks: str = ""
     contract: Contract = PROMISES
     name: str = "book"
+    foresight: Foresight = field(default_factory=lambda: Foresight(tool="book"))
     interruptible: bool = True
     schema: Mapping[str, Json] = field(default_factory=dict)
     bookings: list[str] = field(default_factory=list)

@@ -1,8 +1,11 @@
 """The next step of a plan: start a call, wait for it, go on, or say how far it came."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from landed.core.contract import Contract, Order, WhileUnknown
+from landed.core.approval import Approval, Purpose
+from landed.core.canonical import Json
+from landed.core.contract import Contract, Freshness, Order, WhileUnknown
 from landed.core.draft import Draft
 from landed.core.errors import ProposalError
 from landed.core.operating import operate
@@ -19,66 +22,179 @@ from landed.core.plan import (
     placed,
     step_of,
 )
+from landed.core.plan_sentences import plan_question
+from landed.core.preview import Changed
+from landed.core.reference import resolved
 from landed.core.revision import corrected
-from landed.core.scope import Observed, Watch, Watching
+from landed.core.scope import Check, Checked, Checking, Observed, Watch, Watching
 from landed.core.session import Observation, observing
-from landed.core.undo import ENDED, ReleaseState, release_id
+from landed.core.undo import ENDED, ReleaseState, made_by, named_in, release_id
 
 LANDED = frozenset({State.CONFIRMED, State.ASSUMED})
 NOT_LANDED = frozenset({State.FAILED, State.WITHDRAWN})
 UNDER_WAY = frozenset({ReleaseState.DUE, ReleaseState.UNDOING})
+SEND_WITHIN_S = 900.0  # how long after a yes to a retry, or once an undo is due
+CARRIED_OUT = frozenset({PlanState.RUNNING, PlanState.IN_DOUBT})
 IN_DOUBT = frozenset({State.UNKNOWN, State.RESENT, State.UNDECIDED})
 
 
 def advance(draft: Draft, id: str) -> None:
     """Let one plan go as far as it can without an answer from outside."""
-    while draft.plans[id].open and _step(draft, draft.plans[id]):
+    while draft.plans[id].state in CARRIED_OUT and _step(draft, draft.plans[id]):
         pass  # Each step that asks for another has brought a place of the plan further.
 
 
 def watched(draft: Draft, arrival: Observed) -> None:
     """Keep what a read of a plan came back with, and step on or break off."""
-    plan = draft.plans[arrival.plan]
-    if not plan.open or plan.current != arrival.index:
+    plan, index = draft.plans[arrival.plan], arrival.index
+    if plan.state not in CARRIED_OUT or index not in plan.front:
         return
-    step, outcome = plan.steps[arrival.index], arrival.outcome
+    step, outcome = plan.steps[index], arrival.outcome
     answered = isinstance(outcome, Acknowledged)
     seen = Observation(
         id=arrival.observation,
         ask=plan.ask,
         tool=step.tool,
         contract=step.contract,
-        arguments=step.arguments,
+        arguments=_with_made(draft, plan, step),
         state="answered" if answered else "unanswered",
         result=outcome.result if isinstance(outcome, Acknowledged) else None,
         why="" if isinstance(outcome, Acknowledged) else outcome.reason,
         at=arrival.at,
     )
     draft.moves += observing(seen).moves
-    place = Place(at=At.DONE if answered else At.BROKEN, record=seen.id)
-    places = placed(plan, arrival.index, place)
-    if answered:
-        draft.move_plan(plan, PlanEvent.STEPPED, places=places)
+    if not answered:
+        break_off(draft, plan, index, record=seen.id, why=seen.why)
+        return
+    made = named_in(seen.result, draft.contract(step.contract).makes)
+    place = Place(at=At.DONE, record=seen.id, attempt=plan.attempt, made=made)
+    draft.move_plan(plan, PlanEvent.STEPPED, places=placed(plan, index, place))
+
+
+def checked(draft: Draft, arrival: Checked) -> None:
+    """Let a step start that may still be carried out as it was approved, or break off."""
+    plan = draft.plans.get(arrival.subject)
+    if plan is None:
+        if not arrival.refused:
+            draft.checked.add((arrival.subject, arrival.index))
+        return
+    if plan.state not in CARRIED_OUT or arrival.index not in plan.front:
+        return
+    if arrival.refused or arrival.changed:
+        why = arrival.refused or "; ".join(f"{c.field} has changed" for c in arrival.changed)
+        break_off(draft, plan, arrival.index, record="", why=why, changed=arrival.changed)
     else:
-        draft.move_plan(plan, PlanEvent.BROKE_OFF, places=places, why=seen.why)
+        draft.checked.add((arrival.subject, arrival.index))
+
+
+def break_off(
+    draft: Draft,
+    plan: Plan,
+    index: int,
+    *,
+    record: str,
+    why: str,
+    changed: tuple[Changed, ...] = (),
+) -> None:
+    """End a plan at a step that did not land; where steps are independent, others go on."""
+    places = placed(plan, index, Place(at=At.BROKEN, record=record, attempt=plan.attempt))
+    if plan.independent:
+        draft.move_plan(plan, PlanEvent.STEPPED, places=places, why=why, changed=changed)
+        return
+    over(draft, draft.plans[plan.id], PlanEvent.BROKE_OFF, places=places, why=why, changed=changed)
+
+
+def over(draft: Draft, plan: Plan, event: PlanEvent, **changed: object) -> None:
+    """End a plan; where a person agreed to one that ended halfway, they are asked once more."""
+    ended = draft.move_plan(plan, event, ended_at=draft.now, **changed)
+    if event is PlanEvent.BROKE_OFF and ended.answer_by and not ended.changed:
+        _offer_retry(draft, ended)
+
+
+def _offer_retry(draft: Draft, plan: Plan) -> None:
+    within_s = plan.answer_by - plan.made_at
+    approval = Approval(
+        plan=plan.id,
+        purpose=Purpose.RETRY,
+        attempt=plan.attempt + 1,
+        tenant=plan.tenant,
+        session=plan.session,
+        principal=plan.principal,
+        hash=plan.hash,
+        made_at=draft.now,
+        answer_by=draft.now + within_s,
+        send_within_s=SEND_WITHIN_S,
+    )
+    text = plan_question(Purpose.RETRY, language=draft.scope.language)
+    draft.ask_yes(approval, text, turn=plan.turn)
 
 
 def _step(draft: Draft, plan: Plan) -> bool:
     """Take one step; return whether another may follow at once."""
-    index = plan.current
-    if index is None:
-        draft.move_plan(plan, PlanEvent.FINISHED)
+    front = plan.front
+    if not front:
+        over(draft, plan, PlanEvent.FINISHED if plan.current is None else PlanEvent.BROKE_OFF)
         return False
+    goes_on = [_go_on(draft, draft.plans[plan.id], index) for index in front]
+    _doubt(draft, draft.plans[plan.id])
+    return any(goes_on)
+
+
+def _go_on(draft: Draft, plan: Plan, index: int) -> bool:
     step, place = plan.steps[index], plan.places[index]
+    if plan.state not in CARRIED_OUT:
+        return False
     if place.at is At.OUT:
         return _follow(draft, plan, index)
     if draft.scope.draining or _is_undoing(draft, plan) or not _may_start(draft, plan, step):
         return False
     if step.reads:
-        _watch(draft, plan, index)
+        return _watch(draft, plan, index)
+    if needs_check(draft, plan, step) and (plan.id, index) not in draft.checked:
+        _check(draft, plan, index)
         return False
     _start(draft, plan, index)
     return True
+
+
+def _doubt(draft: Draft, plan: Plan) -> None:
+    """Say so once nobody can tell about any of the steps that something could be done about."""
+    if plan.state is not PlanState.RUNNING or not plan.front:
+        return
+    out = [draft.operations.get(plan.places[index].record) for index in plan.front]
+    doubtful = [operation for operation in out if operation is not None and is_doubtful(operation)]
+    if len(doubtful) == len(out):
+        draft.move_plan(plan, PlanEvent.DOUBTED, why=_why(doubtful[0]))
+
+
+def needs_check(draft: Draft, plan: Plan, step: Step) -> bool:
+    """Whether somebody has to be asked before a step starts.
+
+    Whoever asked must still be allowed to, and what a person agreed to must still be so. A plan
+    that needed no yes was previewed the moment before it began.
+    """
+    contract = draft.contract(step.contract)
+    agreed = bool(plan.answer_by) and contract.preview
+    return bool(contract.permission) or (agreed and contract.freshness is not Freshness.NONE)
+
+
+def _check(draft: Draft, plan: Plan, index: int) -> None:
+    running = Checking(subject=plan.id, index=index) in draft.scope.running
+    step = plan.steps[index]
+    if running or f"{plan.id}#{index}" in draft.asking:
+        return
+    draft.asking.add(f"{plan.id}#{index}")
+    draft.commands.append(
+        Check(
+            subject=plan.id,
+            index=index,
+            plan=plan,
+            tool=step.tool,
+            permission=draft.contract(step.contract).permission,
+            arguments=step.arguments,
+            ask=plan.ask,
+        )
+    )
 
 
 def _is_undoing(draft: Draft, plan: Plan) -> bool:
@@ -94,15 +210,32 @@ def _is_undoing(draft: Draft, plan: Plan) -> bool:
     return False
 
 
-def _watch(draft: Draft, plan: Plan, index: int) -> None:
+def _watch(draft: Draft, plan: Plan, index: int) -> bool:
     out = any(
         isinstance(each, Watching) and (each.plan, each.index) == (plan.id, index)
         for each in draft.scope.running
     )
-    if not out and plan.id not in draft.asking:
-        draft.asking.add(plan.id)
-        observation = draft.scope.new_id("observation")
-        draft.commands.append(Watch(plan=plan, index=index, observation=observation))
+    if out or f"{plan.id}#{index}" in draft.asking:
+        return False
+    try:
+        arguments = _with_made(draft, plan, plan.steps[index])
+    except ProposalError as error:
+        break_off(draft, plan, index, record="", why=str(error))
+        return True
+    draft.asking.add(f"{plan.id}#{index}")
+    observation = draft.scope.new_id("observation")
+    draft.commands.append(
+        Watch(plan=plan, index=index, observation=observation, arguments=arguments)
+    )
+    return False
+
+
+def _with_made(draft: Draft, plan: Plan, step: Step) -> Mapping[str, Json]:
+    """Return a step's arguments with what earlier steps made; raises `ProposalError`."""
+    if not step.needs:
+        return step.arguments
+    made = {n + 1: plan.places[n].made for n in step.needs}
+    return resolved(step.arguments, draft.contract(step.contract).accepts, made)
 
 
 def _may_start(draft: Draft, plan: Plan, step: Step) -> bool:
@@ -127,16 +260,16 @@ def _start(draft: Draft, plan: Plan, index: int) -> None:
     """Record the operation of a step, and with it that the plan is there now."""
     try:
         step = _as_it_is_now(draft, plan, plan.steps[index])
+        contract = draft.contract(step.contract)
+        id = draft.scope.new_id("operation")
+        operation = operation_for(plan, step, contract, id=id, now=draft.now)
     except ProposalError as error:
-        broken = placed(plan, index, Place(at=At.BROKEN))
-        draft.move_plan(plan, PlanEvent.BROKE_OFF, places=broken, why=str(error))
+        break_off(draft, plan, index, record="", why=str(error))
         return
-    contract = draft.contract(step.contract)
-    id = draft.scope.new_id("operation")
-    operation = operation_for(plan, step, contract, id=id, now=draft.now)
-    place = Place(at=At.OUT, record=id)
+    before = plan.places[index].record
+    place = Place(at=At.OUT, record=id, attempt=plan.attempt)
     draft.move_plan(plan, PlanEvent.STEPPED, places=placed(plan, index, place))
-    made = draft.make(operation)
+    made = draft.make(replace(operation, retries=before))
     old = draft.operations.get(step.replaces)
     if old is not None and old.holds:
         # It may only start beside what it replaces where the contract says so: see `_may_start`.
@@ -145,14 +278,19 @@ def _start(draft: Draft, plan: Plan, index: int) -> None:
 
 
 def _as_it_is_now(draft: Draft, plan: Plan, step: Step) -> Step:
-    """Return a step that corrects as what it comes to, now that the old outcome is known."""
+    """Return a step with what earlier steps made, and one that corrects as what it comes to.
+
+    The old outcome, which says what is to be corrected and how, is known only now.
+    """
+    changed = replace(step, arguments=_with_made(draft, plan, step))
     old = draft.operations.get(step.corrects)
-    if old is None:
-        return step
-    changed = corrected(step, old, draft.contract_of(old))
+    if old is not None:
+        changed = corrected(changed, old, draft.contract_of(old))
     if changed == step:
         return step
-    digest = draft.scope.tools.get(changed.tool, step.contract)
+    digest = step.contract
+    if changed.tool != step.tool:
+        digest = draft.scope.tools.get(changed.tool, step.contract)
     again = step_of(
         tool=changed.tool,
         contract=draft.contract(digest),
@@ -162,7 +300,7 @@ def _as_it_is_now(draft: Draft, plan: Plan, step: Step) -> Step:
         call_id=step.call_id,
         reads=False,
     )
-    return replace(again, corrects=step.corrects)
+    return replace(again, corrects=step.corrects, replaces=step.replaces)
 
 
 def _follow(draft: Draft, plan: Plan, index: int) -> bool:
@@ -171,8 +309,8 @@ def _follow(draft: Draft, plan: Plan, index: int) -> bool:
     operation = draft.operations[place.record]
     contract = draft.contract_of(operation)
     if has_landed(operation, contract):
-        done = placed(plan, index, Place(at=At.DONE, record=operation.id))
-        draft.move_plan(plan, PlanEvent.STEPPED, places=done)
+        done = replace(place, at=At.DONE, made=made_by(operation, contract))
+        draft.move_plan(plan, PlanEvent.STEPPED, places=placed(plan, index, done))
         return True
     if operation.state in NOT_LANDED and step.keeps == operation.id:
         # What was to be kept is not there: it is done anew, as another operation.
@@ -182,11 +320,8 @@ def _follow(draft: Draft, plan: Plan, index: int) -> bool:
         why = _why(operation)
         if operation.blocked_by:
             draft.move(operation, Happened.WITHDRAWN, why)  # The plan is over; it must not fire.
-        broken = placed(plan, index, Place(at=At.BROKEN, record=operation.id))
-        draft.move_plan(plan, PlanEvent.BROKE_OFF, places=broken, why=why)
-        return False
-    if operation.state in IN_DOUBT and plan.state is PlanState.RUNNING:
-        draft.move_plan(plan, PlanEvent.DOUBTED, why=_why(operation))
+        break_off(draft, plan, index, record=operation.id, why=why)
+        return plan.independent
     return False
 
 
@@ -194,6 +329,11 @@ def has_landed(operation: Operation, contract: Contract) -> bool:
     """Whether a plan may go on after it: it landed, or that it was taken is all there will be."""
     accepted = operation.state is State.ACCEPTED and not contract.read_back
     return accepted or operation.state in LANDED
+
+
+def is_doubtful(operation: Operation) -> bool:
+    """Whether nobody can tell what became of it."""
+    return operation.state in IN_DOUBT
 
 
 def _why(operation: Operation) -> str:

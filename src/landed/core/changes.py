@@ -24,6 +24,7 @@ class Kind(StrEnum):
     OPERATION = "operation"
     RELEASE = "release"
     QUESTION = "question"
+    APPROVAL = "approval"
     OBSERVATION = "observation"
     MESSAGE = "message"
     CONTRACT = "contract"

@@ -51,6 +51,29 @@ class WhileUnknown(StrEnum):
     REPLACE = "replace"
 
 
+class LookAlike(StrEnum):
+    """What is done where an effect is there already that looks the same."""
+
+    NONE = "none"
+    WARN = "warn"
+    BLOCK = "block"
+
+
+class Freshness(StrEnum):
+    """Which facts of a preview must still hold when the step is started."""
+
+    STRICT = "strict"
+    TOLERATE = "tolerate"
+    NONE = "none"
+
+
+class OnExpiry(StrEnum):
+    """What follows a yes that came too late, or to figures that have moved."""
+
+    REPLAN = "replan"
+    STOP = "stop"
+
+
 # Replies that mean "before any effect". 408, 409, 425 and every 5xx leave doubt: a 409 may be the
 # service's own answer to a request of ours that is still running.
 REFUSALS = (400, 401, 403, 404, 405, 406, 412, 413, 414, 415, 422, 429)
@@ -85,7 +108,14 @@ class Contract:
     """The promises about one tool. Times are seconds; codes are HTTP status codes.
 
     effect            what it does to the world
-    risk              whether it may run without a person's yes
+    risk              whether it may run without a person's yes; with risk_varies a function says it
+                      for each call, from its arguments and who started the turn
+    permission        what must be allowed to whoever asks; "" for nothing
+    preview           it can say beforehand what it will do, in real figures
+    look_alike        what is done where something is there that looks the same: none / warn / block
+    freshness         which facts of its preview must still hold at its start: strict (all) /
+                      tolerate (all but those in tolerates) / none
+    on_expiry         what follows when the yes came too late or the figures moved: replan / stop
     service           whom it reaches; targets and keys belong to a service
     keyed             the parameter or header that carries the key; "" where the service has none
     key_form          the key's form, from `{operation}` and `{session}`
@@ -98,8 +128,13 @@ class Contract:
     refuses_after_s   the service refuses requests sent longer ago than this
     read_back         the result can be read where it matters; acknowledged is then not landed
     makes             where the result names what was made, as a dotted name
+    makes_type        what that is (`invoice`); `$n` may stand only where a parameter takes that
+    accepts           the parameters that take a `$n`, each with the type that it takes
+    unique            business rules, as templates (`refund/{order}/{reason}`): one effect for each,
+                      ever, whoever asks
     undo              the tool that compensates; its arguments, as templates over the arguments and
                       the `result`, are undo_arguments; undo_within_s is its cut-off
+    undo_where        a field of the result (a dotted name); there is an undo only where it is true
     undo_priced_by    the tool without effect that says, for those arguments, what undoing costs;
                       undo_price is the field of its answer, in cents, and the undo's parameter by
                       which the service is held to what was agreed
@@ -108,6 +143,7 @@ class Contract:
     identity          the arguments that make two calls the same thing; None means all of them
     target            the resources touched, as templates over the arguments (`invoice/{id}`)
     on_interrupt      finish / wait (up to wait_s) / stop_and_resolve
+    stops_midway      it takes the stop token, and may end early ("may have run in part")
     order             secure the replacement first, or release first, and then why (order_why)
     while_unknown     whether a replacement waits while this is in doubt
     assume_after_s    after which an effect that nobody can confirm is treated as landed
@@ -121,6 +157,13 @@ class Contract:
 
     effect: Effect
     risk: Risk = Risk.SAFE
+    risk_varies: bool = False
+    permission: str = ""
+    preview: bool = False
+    look_alike: LookAlike = LookAlike.NONE
+    freshness: Freshness = Freshness.STRICT
+    tolerates: tuple[str, ...] = ()
+    on_expiry: OnExpiry = OnExpiry.REPLAN
     service: str = ""
     keyed: str = ""
     key_form: str = "{operation}"
@@ -133,8 +176,12 @@ class Contract:
     refuses_after_s: float | None = None
     read_back: bool = False
     makes: str = "id"
+    makes_type: str = ""
+    accepts: Mapping[str, str] = field(default_factory=dict[str, str])
+    unique: tuple[str, ...] = ()
     undo: str = ""
     undo_arguments: Mapping[str, str] = field(default_factory=dict[str, str])
+    undo_where: str = ""
     undo_priced_by: str = ""
     undo_price: str = ""
     undo_within_s: float | None = None
@@ -144,6 +191,7 @@ class Contract:
     target: tuple[str, ...] = ()
     on_interrupt: Interrupt = Interrupt.STOP_AND_RESOLVE
     wait_s: float = 0.0
+    stops_midway: bool = False
     order: Order = Order.SECURE_FIRST
     order_why: str = ""
     while_unknown: WhileUnknown = WhileUnknown.WAIT
@@ -203,10 +251,16 @@ CONTRADICTIONS: tuple[Check, ...] = (
     (
         lambda c: (
             not c.undo
-            and bool(c.undo_arguments or c.undo_price or c.undo_priced_by or c.undo_within_s)
+            and bool(
+                c.undo_arguments
+                or c.undo_where
+                or c.undo_price
+                or c.undo_priced_by
+                or c.undo_within_s
+            )
         ),
-        "undo_arguments, undo_price, undo_priced_by and undo_within_s are promises about an undo"
-        " that is not named; name the tool in undo=",
+        "undo_arguments, undo_where, undo_price, undo_priced_by and undo_within_s are promises"
+        " about an undo that is not named; name the tool in undo=",
     ),
     (
         lambda c: bool(c.undo_price) != bool(c.undo_priced_by),
@@ -216,6 +270,18 @@ CONTRADICTIONS: tuple[Check, ...] = (
     (
         lambda c: c.effect is not Effect.IRREVERSIBLE and bool(c.correct or c.correct_arguments),
         "correct is for what cannot be undone; a reversible effect is undone and done again",
+    ),
+    (
+        lambda c: (c.freshness is Freshness.TOLERATE) != bool(c.tolerates),
+        "freshness='tolerate' and tolerates= go together: name the facts that may move",
+    ),
+    (
+        lambda c: (
+            c.effect is Effect.NONE
+            and bool(c.unique or c.look_alike is not LookAlike.NONE or c.risk is Risk.CONFIRM)
+        ),
+        "effect='none' changes nothing, so nobody has to agree to it, and it can neither look like"
+        " another effect nor break a rule; drop risk, look_alike and unique, or declare the effect",
     ),
     (
         lambda c: (c.on_interrupt is Interrupt.WAIT) != (c.wait_s > 0),

@@ -5,7 +5,17 @@ from dataclasses import fields
 from typing import cast
 
 from landed.core.canonical import Json, fingerprint
-from landed.core.contract import Contract, Effect, Interrupt, Order, Risk, WhileUnknown
+from landed.core.contract import (
+    Contract,
+    Effect,
+    Freshness,
+    Interrupt,
+    LookAlike,
+    OnExpiry,
+    Order,
+    Risk,
+    WhileUnknown,
+)
 from landed.core.errors import ContractError
 
 
@@ -39,6 +49,12 @@ def digest_of(contract: Contract) -> str:
 _READERS: Mapping[str, Callable[[object], object]] = {
     "effect": lambda value: Effect(str(value)),
     "risk": lambda value: Risk(str(value)),
+    "look_alike": lambda value: LookAlike(str(value)),
+    "freshness": lambda value: Freshness(str(value)),
+    "on_expiry": lambda value: OnExpiry(str(value)),
+    "tolerates": lambda value: _texts(value),
+    "unique": lambda value: _texts(value),
+    "accepts": lambda value: _templates(value),
     "on_interrupt": lambda value: Interrupt(str(value)),
     "order": lambda value: Order(str(value)),
     "while_unknown": lambda value: WhileUnknown(str(value)),

@@ -2,21 +2,39 @@
 
 from dataclasses import replace
 
-from landed.core.changes import Changes, Hold, Move, Record
+from landed.core.approval import (
+    Approval,
+    ApprovalEvent,
+    approval_moved,
+    approval_record,
+    sealed,
+    token_name,
+)
+from landed.core.changes import Changes, Guard, Hold, Move, Record
 from landed.core.contract import Contract
 from landed.core.event import Event
-from landed.core.operation import Evidence, Happened, Operation, Source, moved, to_record
-from landed.core.plan import Plan, PlanEvent, plan_moved, plan_record
+from landed.core.operation import (
+    Evidence,
+    Happened,
+    Operation,
+    Source,
+    held_by,
+    moved,
+    to_record,
+)
+from landed.core.plan import BORN, Plan, PlanEvent, plan_moved, plan_record
 from landed.core.question import (
     About,
     Question,
     QuestionEvent,
+    QuestionState,
     last_question_name,
     question_moved,
     question_record,
 )
 from landed.core.rules import Rules
-from landed.core.scope import Command, Next, Scope
+from landed.core.scope import Arrival, Command, Next, Scope
+from landed.core.sentences import with_number
 from landed.core.undo import Release, ReleaseEvent, release_moved, release_record
 
 
@@ -31,6 +49,7 @@ class Draft:
         self.plans: dict[str, Plan] = dict(scope.plans)
         self.releases: dict[str, Release] = dict(scope.releases)
         self.questions: dict[str, Question] = dict(scope.questions)
+        self.approvals: dict[str, Approval] = dict(scope.approvals)
         self.last_question = scope.last_question
         self.moves: list[Move] = []
         self.takes: list[Hold] = []
@@ -42,14 +61,21 @@ class Draft:
         self.urgent: set[str] = set()
         self.sending: set[str] = set()
         self.asking: set[str] = set()
+        self.checked: set[tuple[str, int]] = set()
+        self.guards: dict[str, int] = {}
+        self.answers: dict[int, str] = {}
         self.names: dict[str, str] = dict(scope.holders)
         for operation in self.operations.values():
-            if operation.holds:
-                self.names.update(dict.fromkeys(operation.names, operation.id))
+            self.names.update(dict.fromkeys(held_by(operation), operation.id))
 
     def decided(self) -> Next:
         """Return the draft as the lap's decision."""
-        changes = Changes(moves=tuple(self.moves), takes=tuple(self.takes), frees=tuple(self.frees))
+        changes = Changes(
+            moves=tuple(self.moves),
+            guards=tuple(Guard(id=id, version=at) for id, at in self.guards.items()),
+            takes=tuple(self.takes),
+            frees=tuple(self.frees),
+        )
         return Next(
             changes=changes,
             commands=tuple(self.commands),
@@ -60,6 +86,8 @@ class Draft:
             last_question=self.last_question,
             wakes=self.wakes,
             starved=frozenset(self.starved),
+            approvals=self.approvals,
+            answers=self.answers,
         )
 
     def contract(self, digest: str) -> Contract:
@@ -69,6 +97,10 @@ class Draft:
     def contract_of(self, operation: Operation) -> Contract:
         """Return the contract an operation was made under."""
         return self.scope.contracts[operation.contract]
+
+    def answer(self, arrival: Arrival, says: str) -> None:
+        """Say to whoever handed an arrival in what came of it."""
+        self.answers[id(arrival)] = says
 
     def write(self, after: Record, event: str, at: float | None = None) -> None:
         """Add one move to the unit."""
@@ -80,15 +112,16 @@ class Draft:
     def keep(self, event: Happened, after: Operation, *, at: float | None = None) -> Operation:
         """Add an operation's move to the unit, with the names it takes or frees."""
         before = self.operations.get(after.id)
-        held = before is not None and before.holds
-        if after.holds and not held:
-            self.takes += [Hold(name=name, record=after.id) for name in after.names]
-            self.names.update(dict.fromkeys(after.names, after.id))
-        if held and not after.holds:
-            self.frees += [Hold(name=name, record=after.id) for name in after.names]
-            for name in after.names:
-                if self.names.get(name) == after.id:
-                    del self.names[name]
+        had = held_by(before) if before is not None else ()
+        has = held_by(after)
+        self.takes += [Hold(name=name, record=after.id) for name in has if name not in had]
+        self.names.update(dict.fromkeys(has, after.id))
+        for name in had:
+            if name in has:
+                continue
+            self.frees.append(Hold(name=name, record=after.id))
+            if self.names.get(name) == after.id:
+                del self.names[name]
         self.operations[after.id] = after
         made, last = self.scope.positions.get(after.id, _NEW)
         self.write(to_record(after, made=made, last=last), event, at)
@@ -126,12 +159,12 @@ class Draft:
     # Plans, releases, questions.
 
     def make_plan(self, plan: Plan, *, ask_name: str) -> Plan:
-        """Record a plan that is not stored yet."""
+        """Record a plan that is not stored yet, in the state that it is born in."""
         made = replace(plan, version=1)
         if ask_name:
             self.takes.append(Hold(name=ask_name, record=made.id))
         self.plans[made.id] = made
-        self.write(plan_record(made), PlanEvent.PLANNED)
+        self.write(plan_record(made), BORN[made.state])
         return made
 
     def move_plan(self, plan: Plan, event: PlanEvent, **changed: object) -> Plan:
@@ -166,9 +199,11 @@ class Draft:
         principal: str,
         amount_cents: int | None = None,
         claim: str = "",
+        typed: tuple[str, ...] = (),
     ) -> Question:
         """Put a question to a person; it is the last one of its conversation from now on."""
         tenant, conversation = session
+        number = self._number(about)
         question = Question(
             id=self.scope.new_id("question"),
             tenant=tenant,
@@ -177,9 +212,11 @@ class Draft:
             principal=principal,
             about=about,
             subject=subject,
-            text=text,
+            text=with_number(text, number, language=self.scope.language),
+            number=number,
             amount_cents=amount_cents,
             claim=claim,
+            typed=typed,
             made_at=self.now,
             version=1,
         )
@@ -194,6 +231,13 @@ class Draft:
         self.write(question_record(question), QuestionEvent.ASKED)
         return question
 
+    def _number(self, about: About) -> int:
+        """Return the number of a new question: 0 where a plain yes can mean no other."""
+        before = self.questions.get(self.last_question)
+        if before is None or before.state is not QuestionState.OPEN or about is About.UNSURE:
+            return 0
+        return max(before.number, 1) + 1
+
     def move_question(
         self, question: Question, event: QuestionEvent, **changed: object
     ) -> Question:
@@ -201,6 +245,42 @@ class Draft:
         after = question_moved(question, event, **changed)
         self.questions[after.id] = after
         self.write(self._at(question_record(after)), event)
+        return after
+
+    # Approvals.
+
+    def ask_yes(self, approval: Approval, text: str, *, turn: str) -> Approval:
+        """Record an approval and the question it answers; an undo is a button, and asks nothing."""
+        question = ""
+        if text:
+            asked = self.ask(
+                text,
+                about=About.PLAN,
+                subject=approval.id,
+                session=(approval.tenant, approval.session),
+                turn=turn,
+                principal=approval.principal,
+                typed=approval.typed,
+            )
+            question = asked.id
+        return self.make_approval(replace(approval, question=question))
+
+    def make_approval(self, approval: Approval) -> Approval:
+        """Record an approval that is not stored yet, sealed."""
+        made = sealed(replace(approval, version=1), self.scope.keys)
+        if made.token:
+            self.takes.append(Hold(name=token_name(made.token), record=made.id))
+        self.approvals[made.id] = made
+        self.write(approval_record(made), ApprovalEvent.OFFERED)
+        return made
+
+    def move_approval(
+        self, approval: Approval, event: ApprovalEvent, **changed: object
+    ) -> Approval:
+        """Move an approval."""
+        after = sealed(approval_moved(approval, event, **changed), self.scope.keys)
+        self.approvals[after.id] = after
+        self.write(self._at(approval_record(after)), event)
         return after
 
     def _at(self, after: Record) -> Record:

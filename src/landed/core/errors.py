@@ -4,6 +4,7 @@
     ├── ProposalError      the model's (or caller's) proposal cannot be carried out as it is
     ├── ContractError      whoever registered the tool
     ├── ConflictError      the world moved since the preview
+    ├── ApprovalError      a yes or a no that cannot be taken
     ├── StoreError         disk, connection, schema
     │   ├── StaleWriteError   another writer moved the record, or holds the name
     │   └── LeaseLostError    another worker took over the claim
@@ -40,6 +41,20 @@ class ConflictError(LandedError):
     def __init__(self, message: str, *, changed: tuple[str, ...]) -> None:
         super().__init__(message)
         self.changed = changed
+
+
+class ApprovalError(LandedError):
+    """A yes or a no that was not taken; nothing was done and nothing was used up.
+
+    `problem` is what whoever presented it may know: `absent` for all that is not theirs, else
+    tampered, used, declined, expired or over. `again` is the plan that was previewed anew in place
+    of one whose yes came too late, "" where there is none.
+    """
+
+    def __init__(self, message: str, *, problem: str) -> None:
+        super().__init__(message)
+        self.problem = problem
+        self.again = ""
 
 
 class StoreError(LandedError):

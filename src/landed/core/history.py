@@ -14,8 +14,11 @@ from landed.core.changes import Kind, Record
 from landed.core.contract import Contract
 from landed.core.journal import Entry, as_of
 from landed.core.operation import Happened, Operation, State, from_record
+from landed.core.plan import Plan, PlanState, plan_from
 from landed.core.sentences import observed, sentence, to_model
 from landed.core.session import Observation, input_of, observation_of
+from landed.core.telling import TOLD_ON
+from landed.core.telling import to_model as to_model_of_plan
 
 
 class View(StrEnum):
@@ -55,7 +58,8 @@ def history(
 
     `records` are the session's, `told` the journal entries of those operations that were handed to
     a caller before they were settled: each of these stands where it was told, and what became of
-    the operation is a line of its own after it.
+    the operation is a line of its own after it. The same for plans that `has_endings` names: each
+    time such a plan came to rest without being done is a line, which stays when it goes on.
     """
     lines: list[tuple[int, Item]] = []
     for record in records:
@@ -68,6 +72,8 @@ def history(
                 lines.append((record.made, _seen(observation_of(record), contracts)))
             case Kind.OPERATION:
                 lines += _effect(record, told.get(record.id, ()), contracts, view=view)
+            case Kind.PLAN:
+                lines += _endings(record, told.get(record.id, ()))
             case _:
                 continue
     if view is View.STORY:
@@ -170,6 +176,34 @@ def _effect(
     if operation.told == operation.state and lines:
         return lines
     return [*lines, now]
+
+
+def has_endings(plan: Plan) -> bool:
+    """Whether a plan came to rest without being done, so that its journal is needed for that."""
+    return plan.attempt > 1 or (plan.state not in _BY_ITS_OPERATIONS)
+
+
+# What these come to is told by the operations themselves.
+_BY_ITS_OPERATIONS = frozenset(
+    {PlanState.RUNNING, PlanState.IN_DOUBT, PlanState.DONE, PlanState.SUPERSEDED}
+)
+
+
+def _endings(record: Record, entries: Sequence[Entry]) -> list[tuple[int, Item]]:
+    lines: list[tuple[int, Item]] = []
+    for entry in entries:
+        if entry.event not in TOLD_ON or entry.body is None:
+            continue
+        text = to_model_of_plan(plan_from(as_of(record, entry)))
+        ended = Item(
+            role="tool",
+            text=text,
+            happened_at=entry.at,
+            recorded_at=entry.at,
+            record=record.id,
+        )
+        lines.append((entry.seq, ended))
+    return lines
 
 
 def _line(operation: Operation, contract: Contract, *, at: float | None = None) -> Item:

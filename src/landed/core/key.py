@@ -66,6 +66,23 @@ def held_names(
     return tuple(dict.fromkeys(names))
 
 
+def unique_names(
+    contract: Contract, *, tenant: str, arguments: Mapping[str, Json]
+) -> tuple[str, ...]:
+    """Return the names of the business rules that an operation comes under: one effect for each.
+
+    They are held from the first send and freed only when it is certain that there was no effect.
+    Raises `ProposalError` when the arguments lack what a rule's template names.
+    """
+    try:
+        rules = [template.format_map(arguments) for template in contract.unique]
+    except (KeyError, IndexError, AttributeError, TypeError, ValueError) as error:
+        raise ProposalError(
+            f"the rule {contract.unique} needs an argument that was not given ({error})"
+        ) from None
+    return tuple(dict.fromkeys(name_of("unique", tenant, rule) for rule in rules))
+
+
 def ask_name(ask: Ask) -> str:
     """Return the name that one ask takes for ever; "" when it has no call id."""
     if not ask.call_id:

@@ -9,24 +9,30 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from landed.core.absorb import CameBack, Looked, Replied
-from landed.core.advancing import advance, watched
+from landed.core.advancing import advance, checked, watched
+from landed.core.approving import begin, offer, present, tell
 from landed.core.changes import Hold
 from landed.core.draft import Draft
 from landed.core.operating import operate
 from landed.core.operation import MOVES, Happened, State
-from landed.core.releasing import priced, release
-from landed.core.revising import answered, ask_person, let_go, revise
+from landed.core.plan import PlanState
+from landed.core.releasing import not_allowed, priced, release
+from landed.core.revising import answered, ask_person, revise
 from landed.core.rules import Rules
 from landed.core.scope import (
     Answered,
     Arrival,
     AskedAgain,
     AskPerson,
+    Checked,
     LetGo,
     LookNow,
     Next,
     Observed,
+    Offering,
     Planned,
+    PlanTold,
+    Presenting,
     Priced,
     Proposed,
     Revised,
@@ -34,6 +40,8 @@ from landed.core.scope import (
     Told,
     Withdraw,
 )
+from landed.core.stopping import let_go, wind_up
+from landed.core.undoing import take_back
 
 ROUNDS_MAX = 100
 
@@ -47,7 +55,7 @@ def what_next(scope: Scope, rules: Rules, now: float) -> Next:
     for arrival in scope.arrivals:
         _ARRIVALS[type(arrival)](draft, arrival)
     for operation in list(draft.operations.values()):
-        if operation.worker == scope.worker or not scope.worker:
+        if _is_mine(draft, operation.worker):
             operate(draft, operation.id)
     if draft.plans or draft.releases:
         _go_on(draft)
@@ -62,11 +70,28 @@ def _go_on(draft: Draft) -> None:
     for _ in range(ROUNDS_MAX):
         written = len(draft.moves)
         for id in list(draft.releases):
-            release(draft, id)
+            if _is_mine(draft, draft.releases[id].worker):
+                release(draft, id)
         for id in list(draft.plans):
-            advance(draft, id)
+            plan = draft.plans[id]
+            if plan.open and _is_mine(draft, plan.worker):
+                _PLAN_STEPS[plan.state](draft, id)
         if len(draft.moves) == written:
             return
+
+
+def _is_mine(draft: Draft, worker: str) -> bool:
+    """Whether this worker has to see to it; what others hold is here for what is ours."""
+    return worker == draft.scope.worker or not draft.scope.worker
+
+
+# What a lap does about a plan that is open.
+_PLAN_STEPS: Mapping[PlanState, Callable[[Draft, str], None]] = {
+    PlanState.RUNNING: advance,
+    PlanState.IN_DOUBT: advance,
+    PlanState.STOPPING: wind_up,
+    PlanState.UNDOING: take_back,
+}
 
 
 def _came_back(draft: Draft, arrival: CameBack) -> None:
@@ -83,7 +108,13 @@ def _propose(draft: Draft, arrival: Proposed) -> None:
 
 
 def _plan(draft: Draft, arrival: Planned) -> None:
-    draft.make_plan(arrival.plan, ask_name=arrival.ask_name)
+    begin(
+        draft,
+        arrival.plan,
+        ask_name=arrival.ask_name,
+        approval=arrival.approval,
+        question=arrival.question,
+    )
 
 
 def _ask_again(draft: Draft, arrival: AskedAgain) -> None:
@@ -107,6 +138,11 @@ def _withdraw(draft: Draft, arrival: Withdraw) -> None:
         draft.move(operation, Happened.WITHDRAWN, arrival.reason)
 
 
+def _check(draft: Draft, arrival: Checked) -> None:
+    checked(draft, arrival)
+    not_allowed(draft, arrival)
+
+
 _ARRIVALS: Mapping[type[Arrival], Callable[..., None]] = {
     Proposed: _propose,
     Replied: _came_back,
@@ -122,4 +158,8 @@ _ARRIVALS: Mapping[type[Arrival], Callable[..., None]] = {
     Priced: priced,
     Answered: answered,
     AskPerson: ask_person,
+    Presenting: present,
+    Offering: offer,
+    PlanTold: tell,
+    Checked: _check,
 }

@@ -42,6 +42,9 @@ def _start(draft: Draft, operation: Operation) -> bool:
     if operation.blocked_by or operation.id in draft.sending:
         draft.wakes[operation.id] = operation.send_by
         return False
+    if taken := _taken_rule(draft, operation):
+        draft.move(operation, Happened.WITHDRAWN, taken)
+        return False
     due = operation.last_sent_at + pause_s(operation.tries) if operation.tries else draft.now
     holder = _holder_of(draft, operation)
     if holder:
@@ -63,6 +66,16 @@ def _holder_of(draft: Draft, operation: Operation) -> str:
     return ""
 
 
+def _taken_rule(draft: Draft, operation: Operation) -> str:
+    """Return why a business rule forbids it: there is one effect for each, ever."""
+    for name in operation.unique:
+        holder = draft.names.get(name, operation.id)
+        if holder != operation.id:
+            rule = name.split("/", 2)[-1].replace("%2F", "/")
+            return f"there may be one {rule}, and {holder} is that, or may turn out to be"
+    return ""
+
+
 def _has_place(draft: Draft, operation: Operation) -> bool:
     """Whether the tool may have one more send at once."""
     if draft.slots.get(operation.tool, 1) > 0:
@@ -72,7 +85,14 @@ def _has_place(draft: Draft, operation: Operation) -> bool:
 
 
 def _send(draft: Draft, operation: Operation, event: Happened) -> None:
-    """Record the send; the command goes out only once that is durable."""
+    """Record the send; the command goes out only once that is durable.
+
+    A first send of a plan goes in only with the plan as it is here: a stop from elsewhere is a
+    write on the plan, and comes before it or after it.
+    """
+    plan = draft.plans.get(operation.plan)
+    if event is Happened.SENT and plan is not None and plan == draft.scope.plans.get(plan.id):
+        draft.guards[plan.id] = plan.version
     if operation.tool in draft.slots:
         draft.slots[operation.tool] -= 1
     sent = draft.move(

@@ -214,13 +214,14 @@ class Operation:
     done for every event, and rebuilding forty fields one by one is what an event would cost most.
 
     The first block never changes once it is stored, the second only through `moved`. `plan` is the
-    plan it is a step of, `undoes` the operation it takes back. Times are UTC, seconds since the
-    epoch, 0.0 where there is none. `tries` counts sends, `unsent` names those of them that never
-    left this machine; `looks` counts questions since the last send, `looked` is what the last of
-    them came back with. `closing` is true from before a close is asked for: the key is spent.
-    `wanted` stays true until the caller cancels, a stop or a revision. `told` is the state last
-    handed to the caller while it was not final; `contradicted` that a later answer said otherwise
-    than what was settled.
+    plan it is a step of, `undoes` the operation it takes back, `retries` the one that definitely
+    had no effect and in whose place it stands; `unique` are names that it keeps once it landed.
+    Times are UTC, seconds since the epoch, 0.0 where there is none. `tries` counts sends, `unsent`
+    names those of them that never left this machine; `looks` counts questions since the last send,
+    `looked` is what the last of them came back with. `closing` is true from before a close is asked
+    for: the key is spent. `wanted` stays true until the caller cancels, a stop or a revision.
+    `told` is the state last handed to the caller while it was not final; `contradicted` that a
+    later answer said otherwise than what was settled.
     """
 
     id: str
@@ -238,6 +239,8 @@ class Operation:
     send_by: float
     plan: str = ""
     undoes: str = ""
+    retries: str = ""
+    unique: tuple[str, ...] = ()
 
     state: State = State.RECORDED
     version: int = 1
@@ -280,6 +283,13 @@ class Operation:
         return STATES[self.state].final
 
 
+def held_by(operation: Operation) -> tuple[str, ...]:
+    """Return the names it holds now: its rules' names also for ever after it took effect."""
+    if operation.holds:
+        return operation.names + operation.unique
+    return operation.unique if operation.state in _LANDED else ()
+
+
 def moved(
     operation: Operation,
     event: Happened,
@@ -310,6 +320,9 @@ def moved(
     changed["state"] = after
     changed["version"] = operation.version + 1
     return _copied(operation, changed)
+
+
+_LANDED = frozenset({State.CONFIRMED, State.ASSUMED})
 
 
 def under(operation: Operation, *, epoch: int) -> Operation:
@@ -403,6 +416,8 @@ def _frozen(operation: Operation) -> dict[str, Json]:
         "send_by": operation.send_by,
         "plan": operation.plan,
         "undoes": operation.undoes,
+        "retries": operation.retries,
+        "unique": operation.unique,
         "ask": {name: getattr(ask, name) for name in _ASK_FIELDS},
     }
 
@@ -413,7 +428,8 @@ def from_record(record: Record) -> Operation:
     changing: dict[str, object] = dict(record.changing)
     asked: dict[str, object] = frozen.pop("ask")  # type: ignore[assignment]
     evidence: list[dict[str, object]] = changing.pop("evidence", [])  # type: ignore[assignment]
-    frozen["names"] = tuple(frozen["names"])  # type: ignore[arg-type]
+    for name in ("names", "unique"):
+        frozen[name] = tuple(frozen[name])  # type: ignore[arg-type]
     if "unsent" in changing:
         changing["unsent"] = tuple(changing["unsent"])  # type: ignore[arg-type]
     return Operation(

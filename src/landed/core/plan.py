@@ -1,64 +1,128 @@
-"""A plan: ordered calls that are carried out as one unit, each step once.
+"""A plan: ordered calls that are previewed, approved and carried out as one unit, each step once.
 
-A step starts when the one before it has landed. The first that definitely did not land ends the
-plan as `partial`; one that nobody can tell about leaves it `in doubt`, and nothing after it starts.
-A plan that a revision replaces is `superseded`: nothing of it is started any more, and what it did
-is kept, released or corrected by the plan that replaces it.
+It is born `proposed` where a person has to agree first, `running` where nobody has to, `invalid`
+where something is missing; what it was before that, `drafted`, is never stored. A step starts when
+the one before it has landed. The first that definitely did not land ends the plan as `partial`; one
+that nobody can tell about leaves it `in doubt`, and nothing after it starts. A plan that has run
+any step never ends in an error: it is done, partial, stopped or superseded, and a retry is the same
+plan once more, without the steps that are done.
+
+Steps are sequential unless the plan is `independent`: then each waits only for those it refers to.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 
-from landed.core.canonical import Json
+from landed.core.canonical import Json, fingerprint
 from landed.core.changes import Kind, Record
-from landed.core.contract import Contract
+from landed.core.contract import Contract, Risk
 from landed.core.errors import IllegalEventError
-from landed.core.key import Ask, held_names, identity_of, key_for
+from landed.core.key import Ask, held_names, identity_of, key_for, unique_names
 from landed.core.operation import Operation
+from landed.core.preview import Changed, Preview, basis_fingerprint, preview_from, preview_plain
 
 
 class PlanState(StrEnum):
     """Where a plan is."""
 
+    DRAFTED = "drafted"
+    INVALID = "invalid"
+    PROPOSED = "proposed"
     RUNNING = "running"
     IN_DOUBT = "in_doubt"
     DONE = "done"
     PARTIAL = "partial"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    DECLINED = "declined"
+    EXPIRED = "expired"
+    ABANDONED = "abandoned"
     SUPERSEDED = "superseded"
+    UNDOING = "undoing"
+    UNDONE = "undone"
+    UNDO_PARTIAL = "undo_partial"
 
 
 class PlanEvent(StrEnum):
     """The events of a plan."""
 
     PLANNED = "planned"
+    PROPOSED = "proposed"
+    FOUND_INVALID = "found_invalid"
+    APPROVED = "plan_approved"
+    DECLINED = "plan_declined"
+    EXPIRED = "expired"
+    ABANDONED = "abandoned"
     STEPPED = "stepped"
     DOUBTED = "doubted"
     FINISHED = "finished"
     BROKE_OFF = "broke_off"
     SUPERSEDED = "superseded"
+    RETRIED = "retried"
+    STOP_ASKED = "stop_asked"
+    STOPPED = "stopped"
+    UNDO_ASKED = "undo_asked"
+    UNDONE = "undone"
+    UNDO_BROKE_OFF = "undo_broke_off"
 
+
+_S, _E = PlanState, PlanEvent
 
 PLAN_MOVES: Mapping[PlanState, Mapping[PlanEvent, PlanState]] = {
-    PlanState.RUNNING: {
-        PlanEvent.STEPPED: PlanState.RUNNING,
-        PlanEvent.DOUBTED: PlanState.IN_DOUBT,
-        PlanEvent.FINISHED: PlanState.DONE,
-        PlanEvent.BROKE_OFF: PlanState.PARTIAL,
-        PlanEvent.SUPERSEDED: PlanState.SUPERSEDED,
+    _S.DRAFTED: {
+        _E.PLANNED: _S.RUNNING,
+        _E.PROPOSED: _S.PROPOSED,
+        _E.FOUND_INVALID: _S.INVALID,
     },
-    PlanState.IN_DOUBT: {
-        PlanEvent.STEPPED: PlanState.RUNNING,
-        PlanEvent.FINISHED: PlanState.DONE,
-        PlanEvent.BROKE_OFF: PlanState.PARTIAL,
-        PlanEvent.SUPERSEDED: PlanState.SUPERSEDED,
+    _S.INVALID: {},
+    _S.PROPOSED: {
+        _E.APPROVED: _S.RUNNING,
+        _E.DECLINED: _S.DECLINED,
+        _E.EXPIRED: _S.EXPIRED,
+        _E.ABANDONED: _S.ABANDONED,
+        _E.SUPERSEDED: _S.SUPERSEDED,
     },
-    PlanState.PARTIAL: {PlanEvent.SUPERSEDED: PlanState.SUPERSEDED},
-    PlanState.DONE: {},
-    PlanState.SUPERSEDED: {},
+    _S.RUNNING: {
+        _E.STEPPED: _S.RUNNING,
+        _E.DOUBTED: _S.IN_DOUBT,
+        _E.FINISHED: _S.DONE,
+        _E.BROKE_OFF: _S.PARTIAL,
+        _E.STOP_ASKED: _S.STOPPING,
+        _E.SUPERSEDED: _S.SUPERSEDED,
+    },
+    _S.IN_DOUBT: {
+        _E.STEPPED: _S.RUNNING,
+        _E.FINISHED: _S.DONE,
+        _E.BROKE_OFF: _S.PARTIAL,
+        _E.STOP_ASKED: _S.STOPPING,
+        _E.SUPERSEDED: _S.SUPERSEDED,
+    },
+    _S.PARTIAL: {
+        _E.RETRIED: _S.RUNNING,
+        _E.UNDO_ASKED: _S.UNDOING,
+        _E.SUPERSEDED: _S.SUPERSEDED,
+    },
+    _S.STOPPING: {
+        _E.STEPPED: _S.STOPPING,
+        _E.STOPPED: _S.STOPPED,
+        _E.SUPERSEDED: _S.SUPERSEDED,
+    },
+    _S.STOPPED: {_E.UNDO_ASKED: _S.UNDOING, _E.SUPERSEDED: _S.SUPERSEDED},
+    _S.DONE: {_E.UNDO_ASKED: _S.UNDOING},
+    _S.DECLINED: {},
+    _S.EXPIRED: {},
+    _S.ABANDONED: {},
+    _S.SUPERSEDED: {},
+    _S.UNDOING: {_E.UNDONE: _S.UNDONE, _E.UNDO_BROKE_OFF: _S.UNDO_PARTIAL},
+    _S.UNDONE: {},
+    _S.UNDO_PARTIAL: {},
 }
 
-OPEN = frozenset({PlanState.RUNNING, PlanState.IN_DOUBT})
+OPEN = frozenset({_S.RUNNING, _S.IN_DOUBT, _S.STOPPING, _S.UNDOING})
+
+# What the record says first, by the state that a plan is born in.
+BORN = {after: event for event, after in PLAN_MOVES[_S.DRAFTED].items()}
 
 
 STEPS_MAX = 100
@@ -81,9 +145,10 @@ class Wanted:
 class Step:
     """One call of a plan, with all that is needed to record its operation.
 
-    `reads` says that its effect is none. `keeps` names the operation of an earlier plan that is
-    this call already; `replaces` the one whose release waits for this step; `corrects` the landed
-    one that this step puts right.
+    `reads` says that its effect is none, `risk` what the tool declares for this call, `needs` which
+    steps (from 0) it refers to, `permission` what must be allowed. `keeps` names the operation of
+    an earlier plan that is this call already; `replaces` the one whose release waits for this step;
+    `corrects` the landed one that this step puts right.
     """
 
     tool: str
@@ -93,6 +158,9 @@ class Step:
     names: tuple[str, ...]
     call_id: str = ""
     reads: bool = False
+    risk: str = Risk.SAFE
+    permission: str = ""
+    needs: tuple[int, ...] = ()
     keeps: str = ""
     replaces: str = ""
     corrects: str = ""
@@ -109,15 +177,27 @@ class At(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a step is: its operation or observation, once there is one."""
+    """Where a step is: its operation or observation, once there is one, and in which attempt.
+
+    `made` is the id of what it made, once it is done: what a `$n` stands for.
+    """
 
     at: At = At.WAITING
     record: str = ""
+    attempt: int = 1
+    made: Json = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The record of a plan. `revises` is the turn it took over from, `origin` who started it."""
+    """The record of a plan. `revises` is the turn it took over from, `origin` who started it.
+
+    `previews` are those of its steps (none where no step has any), `supersedes` the plan that this
+    one is the new preview of. `answer_by` is until when a yes may come; 0.0 where none is needed.
+    `send_by` is until when a first send may leave: a yes, or a retry, sets it anew. `by` is who
+    stopped, declined, or let it expire (`clock`). `changed` are the facts that moved since the
+    preview, `why` the reason of its last move. Times are UTC, seconds since the epoch.
+    """
 
     id: str
     tenant: str
@@ -132,13 +212,21 @@ class Plan:
     steps: tuple[Step, ...]
     made_at: float
     send_by: float
+    answer_by: float = 0.0
+    previews: tuple[Preview, ...] = ()
+    supersedes: str = ""
+    independent: bool = False
 
     state: PlanState = PlanState.RUNNING
     version: int = 0
     epoch: int = 0
     worker: str = ""
     places: tuple[Place, ...] = ()
+    attempt: int = 1
+    ended_at: float = 0.0
+    by: str = ""
     why: str = ""
+    changed: tuple[Changed, ...] = ()
 
     @property
     def open(self) -> bool:
@@ -149,6 +237,51 @@ class Plan:
     def current(self) -> int | None:
         """Return the first step that is not done, None when all are."""
         return next((n for n, place in enumerate(self.places) if place.at is not At.DONE), None)
+
+    @property
+    def front(self) -> tuple[int, ...]:
+        """Return the steps that something may be done about now."""
+        if not self.independent:
+            first = self.current
+            return () if first is None or self.places[first].at is At.BROKEN else (first,)
+        pairs = enumerate(zip(self.steps, self.places, strict=True))
+        return tuple(n for n, (step, place) in pairs if self._is_free(step, place))
+
+    def _is_free(self, step: Step, place: Place) -> bool:
+        ready = all(self.places[n].at is At.DONE for n in step.needs)
+        return place.at is At.OUT or (place.at is At.WAITING and ready)
+
+    @property
+    def done(self) -> int:
+        """Return how many of its steps have landed."""
+        return sum(place.at is At.DONE for place in self.places)
+
+    @property
+    def hash(self) -> str:
+        """Return the digest of what was shown: each call, and what its preview said.
+
+        It is computed from the stored steps each time, so that an edit of them is seen.
+        """
+        previews = self.previews or _NONE * len(self.steps)
+        shown = [
+            {
+                "tool": step.tool,
+                "arguments": step.arguments,
+                "contract": step.contract,
+                "preview": preview_plain(preview) if preview else None,
+            }
+            for step, preview in zip(self.steps, previews, strict=True)
+        ]
+        return fingerprint(shown, domain="plan")
+
+    @property
+    def basis(self) -> str:
+        """Return the fingerprint of the facts that its previews were computed from."""
+        return basis_fingerprint([preview.basis for preview in self.previews])
+
+    def expired(self, now: float) -> bool:
+        """Whether the time in which a yes could come is over."""
+        return self.state is PlanState.PROPOSED and now >= self.answer_by
 
     @property
     def ask(self) -> Ask:
@@ -162,6 +295,9 @@ class Plan:
             call_id=self.call_id,
             send_by=self.send_by,
         )
+
+
+_NONE: tuple[None, ...] = (None,)
 
 
 def plan_moved(plan: Plan, event: PlanEvent, **changed: object) -> Plan:
@@ -186,13 +322,23 @@ def step_of(
     ask: Ask,
     call_id: str,
     reads: bool,
+    known: Mapping[str, Json] | None = None,
+    needs: tuple[int, ...] = (),
+    risk: str = Risk.SAFE,
 ) -> Step:
-    """Return a step with its identity and the names it will hold."""
-    identity = identity_of(contract, tool=tool, arguments=arguments)
+    """Return a step with its identity and the names it will hold.
+
+    `known` are the arguments with each reference as what it means; a step that has some takes its
+    names only once they are resolved.
+    """
+    identity = identity_of(contract, tool=tool, arguments=arguments if known is None else known)
     names: tuple[str, ...] = ()
-    if not reads:
+    if not reads and not needs:
         names = held_names(contract, ask=ask, tool=tool, arguments=arguments, identity=identity)
     return Step(
+        risk=risk,
+        permission=contract.permission,
+        needs=needs,
         tool=tool,
         arguments=arguments,
         contract=digest,
@@ -218,13 +364,18 @@ def operation_for(plan: Plan, step: Step, contract: Contract, *, id: str, now: f
         contract=step.contract,
         identity=step.identity,
         names=step.names,
+        unique=unique_names(contract, tenant=plan.tenant, arguments=step.arguments),
         made_at=now,
         send_by=plan.send_by,
         worker=plan.worker,
     )
 
 
-_FROZEN = ("turn", "input", "principal", "origin", "call_id", "revises", "made_at", "send_by")
+_FROZEN = (
+    *("turn", "input", "principal", "origin", "call_id", "revises", "made_at"),
+    *("answer_by", "supersedes", "independent"),
+)
+_CHANGING = ("send_by", "attempt", "ended_at", "by", "why")
 
 
 def plan_record(plan: Plan) -> Record:
@@ -232,6 +383,7 @@ def plan_record(plan: Plan) -> Record:
     frozen: dict[str, Json] = {name: getattr(plan, name) for name in _FROZEN}
     frozen["intent"] = plan.intent
     frozen["steps"] = [_plain(step) for step in plan.steps]
+    frozen["previews"] = [preview_plain(preview) for preview in plan.previews]
     return Record(
         id=plan.id,
         kind=Kind.PLAN,
@@ -244,8 +396,9 @@ def plan_record(plan: Plan) -> Record:
         open=plan.open,
         frozen=frozen,
         changing={
-            "places": [[place.at, place.record] for place in plan.places],
-            "why": plan.why,
+            "places": [[p.at, p.record, p.attempt, p.made] for p in plan.places],
+            "changed": [[c.step, c.field, c.was, c.now] for c in plan.changed],
+            **{name: getattr(plan, name) for name in _CHANGING},
         },
     )
 
@@ -253,8 +406,11 @@ def plan_record(plan: Plan) -> Record:
 def plan_from(record: Record) -> Plan:
     """Read a plan back; the reverse of `plan_record`."""
     frozen: dict[str, object] = dict(record.frozen)
+    changing: dict[str, object] = dict(record.changing)
     steps: list[dict[str, object]] = frozen.pop("steps")  # type: ignore[assignment]
-    places: list[tuple[str, str]] = record.changing["places"]  # type: ignore[assignment]
+    previews: list[dict[str, Json]] = frozen.pop("previews")  # type: ignore[assignment]
+    places: list[tuple[str, str, int, Json]] = changing.pop("places")  # type: ignore[assignment]
+    moved: list[tuple[int, str, Json, Json]] = changing.pop("changed")  # type: ignore[assignment]
     return Plan(
         id=record.id,
         tenant=record.tenant,
@@ -264,9 +420,13 @@ def plan_from(record: Record) -> Plan:
         epoch=record.epoch,
         worker=record.worker,
         steps=tuple(_step(each) for each in steps),
-        places=tuple(Place(at=At(at), record=id) for at, id in places),
-        why=str(record.changing["why"]),
+        previews=tuple(preview_from(each) for each in previews),
+        places=tuple(
+            Place(at=At(at), record=id, attempt=n, made=made) for at, id, n, made in places
+        ),
+        changed=tuple(Changed(step=n, field=f, was=was, now=now) for n, f, was, now in moved),
         **frozen,  # type: ignore[arg-type]
+        **changing,  # type: ignore[arg-type]
     )
 
 
@@ -275,4 +435,6 @@ def _plain(step: Step) -> dict[str, Json]:
 
 
 def _step(plain: Mapping[str, object]) -> Step:
-    return Step(**{**plain, "names": tuple(plain["names"])})  # type: ignore[arg-type]
+    names: list[str] = plain["names"]  # type: ignore[assignment]
+    needs: list[int] = plain["needs"]  # type: ignore[assignment]
+    return Step(**{**plain, "names": tuple(names), "needs": tuple(needs)})  # type: ignore[arg-type]

@@ -19,6 +19,7 @@ class About(StrEnum):
     PRICE = "price"  # may this undo be done at this price (or at all)?
     KEPT = "kept"  # what is still held: shall it be taken back?
     UNSURE = "unsure"  # what did the user mean? the model reads the answer
+    PLAN = "plan"  # may a plan be run, or run once more? its subject is an approval
     CLAIM = "claim"  # is what somebody says happened to be taken for true?
 
 
@@ -57,8 +58,9 @@ class Question:
     """The record of a question.
 
     `subject` is the record it is about (a release, an operation, "" for one about words);
-    `amount_cents` what a yes agrees to. Only `principal` may answer it; "" lets anybody of the
-    conversation.
+    `amount_cents` what a yes agrees to, `typed` the words of which one has to be typed for it.
+    `number` is what it can be answered by while others are open, 0 where it was asked alone. Only
+    `principal` may answer it; "" lets anybody of the conversation.
     """
 
     id: str
@@ -72,6 +74,8 @@ class Question:
     amount_cents: int | None
     claim: str
     made_at: float
+    typed: tuple[str, ...] = ()
+    number: int = 0
 
     state: QuestionState = QuestionState.OPEN
     version: int = 0
@@ -99,7 +103,10 @@ def question_moved(question: Question, event: QuestionEvent, **changed: object) 
     )
 
 
-_FROZEN = ("turn", "principal", "about", "subject", "text", "amount_cents", "claim", "made_at")
+_FROZEN = (
+    *("turn", "principal", "about", "subject", "text", "amount_cents", "claim", "made_at"),
+    "number",
+)
 _CHANGING = ("answered_by", "answered_at", "input")
 
 
@@ -115,14 +122,19 @@ def question_record(question: Question) -> Record:
         epoch=question.epoch,
         worker="",
         open=False,
-        frozen={name: getattr(question, name) for name in _FROZEN},
+        frozen={
+            **{name: getattr(question, name) for name in _FROZEN},
+            "typed": list(question.typed),
+        },
         changing={name: getattr(question, name) for name in _CHANGING},
     )
 
 
 def question_from(record: Record) -> Question:
     """Read a question back; the reverse of `question_record`."""
-    frozen = {**record.frozen, "about": About(str(record.frozen["about"]))}
+    typed: list[str] = record.frozen["typed"]  # type: ignore[assignment]
+    about = About(str(record.frozen["about"]))
+    frozen = {**record.frozen, "about": about, "typed": tuple(typed)}
     return Question(
         id=record.id,
         tenant=record.tenant,

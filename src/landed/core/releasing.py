@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from landed.core.advancing import LANDED, NOT_LANDED
+from landed.core.advancing import LANDED, NOT_LANDED, SEND_WITHIN_S
 from landed.core.contract import Contract, Effect, Order, Risk
 from landed.core.draft import Draft
 from landed.core.errors import ProposalError
@@ -12,7 +12,7 @@ from landed.core.operation import Happened, Operation, State
 from landed.core.outcome import Acknowledged, SendOutcome
 from landed.core.plan import PlanState
 from landed.core.question import About
-from landed.core.scope import AskPrice, Priced, Pricing
+from landed.core.scope import AskPrice, Check, Checked, Checking, Priced, Pricing
 from landed.core.sentences import held, keep_question, of_turn, price_question
 from landed.core.session import Observation, observing, saying
 from landed.core.undo import (
@@ -20,10 +20,9 @@ from landed.core.undo import (
     Release,
     ReleaseEvent,
     ReleaseState,
+    can_undo,
     undo_arguments,
 )
-
-SEND_WITHIN_S = 900.0
 
 
 def release(draft: Draft, id: str) -> None:
@@ -55,7 +54,7 @@ def priced(draft: Draft, arrival: Priced) -> None:
     )
     draft.moves += observing(seen).moves
     if cents is None:
-        _question(draft, owed, why=why)
+        question(draft, owed, why=why)
     else:
         draft.move_release(owed, ReleaseEvent.PRICED, price_cents=cents)
 
@@ -99,7 +98,9 @@ def _fall_due(draft: Draft, owed: Release) -> bool:
     """Wait for what replaces it, and never release the very thing that it returned."""
     operation, contract = _operation(draft, owed)
     if owed.left_out:
-        _question(draft, owed, why=owed.why or "it was left out of what is wanted now")
+        question(draft, owed, why=owed.why or "it was left out of what is wanted now")
+        return False
+    if _waits_its_turn(draft, owed):
         return False
     if not owed.plan or contract.order is Order.RELEASE_FIRST:
         why = contract.order_why or "it is no longer wanted"
@@ -115,14 +116,20 @@ def _fall_due(draft: Draft, owed: Release) -> bool:
         if draft.rules.returned_the_same(
             operation, new, old_contract=contract, new_contract=draft.contract_of(new)
         ):
-            _question(draft, owed, why=f"{new.id}, which replaces it, returned the same thing")
+            question(draft, owed, why=f"{new.id}, which replaces it, returned the same thing")
             return False
         draft.move_release(owed, ReleaseEvent.FELL_DUE, why="the replacement holds")
         return True
     never = new is None or new.state in NOT_LANDED
-    if never and (over or not plan.open):
-        _question(draft, owed, why="nothing replaces it")
+    if never and (over or not (plan.open or plan.state is PlanState.PROPOSED)):
+        question(draft, owed, why="nothing replaces it")
     return False
+
+
+def _waits_its_turn(draft: Draft, owed: Release) -> bool:
+    """Whether something that was done later has to be taken back first."""
+    later = draft.releases.get(owed.after)
+    return later is not None and later.state not in (ReleaseState.DONE, ReleaseState.VOID)
 
 
 def _announce(draft: Draft, owed: Release) -> None:
@@ -146,13 +153,13 @@ def _undo(draft: Draft, owed: Release) -> bool:
     operation, contract = _operation(draft, owed)
     digest = draft.scope.tools.get(contract.undo)
     if digest is None:
-        _question(draft, owed, why=f"the tool {contract.undo!r} is not registered here")
+        question(draft, owed, why=f"the tool {contract.undo!r} is not registered here")
         return False
     if unfit := _unfit(draft, operation, contract):
-        _question(draft, owed, why=unfit)
+        question(draft, owed, why=unfit)
         return False
-    if _too_late(operation, contract, draft.now):
-        _question(draft, owed, why="the time in which it could be undone is over")
+    if not can_undo(operation, contract, draft.now):
+        question(draft, owed, why=_no_longer(operation, contract, draft.now))
         return False
     if contract.undo_price and owed.price_cents is None:
         _ask_price(draft, owed, operation, contract)
@@ -161,7 +168,7 @@ def _undo(draft: Draft, owed: Release) -> bool:
     if not owed.agreed and _needs_yes(draft.contract(digest), owed, price_cents):
         _ask_consent(draft, owed, price_cents)
         return False
-    if not draft.scope.draining:
+    if not draft.scope.draining and _may_undo(draft, owed, digest):
         _start(draft, owed, digest)
     return False
 
@@ -177,9 +184,41 @@ def _unfit(draft: Draft, operation: Operation, contract: Contract) -> str:
     return ""
 
 
-def _too_late(operation: Operation, contract: Contract, now: float) -> bool:
+def _no_longer(operation: Operation, contract: Contract, now: float) -> str:
     within_s = contract.undo_within_s
-    return within_s is not None and now > operation.settled_at + within_s
+    if within_s is not None and now > operation.settled_at + within_s:
+        return "the time in which it could be undone is over"
+    return "it says of itself that it cannot be undone"
+
+
+def _may_undo(draft: Draft, owed: Release, digest: str) -> bool:
+    """Whether who wants the undo is allowed to; asked anew each time, for rights are taken away."""
+    permission = draft.contract(digest).permission
+    if not permission or (owed.id, owed.tries) in draft.checked:
+        return True
+    operation, contract = _operation(draft, owed)
+    running = Checking(subject=owed.id, index=owed.tries) in draft.scope.running
+    if not running and owed.id not in draft.asking:
+        draft.asking.add(owed.id)
+        draft.commands.append(
+            Check(
+                subject=owed.id,
+                index=owed.tries,
+                plan=None,
+                tool=contract.undo,
+                permission=permission,
+                arguments=undo_arguments(operation, contract),
+                ask=_ask(owed, operation),
+            )
+        )
+    return False
+
+
+def not_allowed(draft: Draft, arrival: Checked) -> None:
+    """Put an undo that is not allowed in front of a person; it stays owed."""
+    owed = draft.releases.get(arrival.subject)
+    if owed is not None and owed.state is ReleaseState.DUE and arrival.refused:
+        question(draft, owed, why=arrival.refused)
 
 
 def _ask_price(draft: Draft, owed: Release, operation: Operation, contract: Contract) -> None:
@@ -218,10 +257,10 @@ def _ask_consent(draft: Draft, owed: Release, price_cents: int) -> None:
     draft.move_release(owed, ReleaseEvent.ASKED, question=question.id)
 
 
-def _question(draft: Draft, owed: Release, *, why: str) -> None:
+def question(draft: Draft, owed: Release, *, why: str) -> None:
     """Nothing is undone on its own any more: the person says whether it is kept."""
     operation, contract = _operation(draft, owed)
-    question = draft.ask(
+    asked = draft.ask(
         keep_question(operation, contract, why=why, language=draft.scope.language),
         about=About.KEPT,
         subject=owed.id,
@@ -232,7 +271,7 @@ def _question(draft: Draft, owed: Release, *, why: str) -> None:
     draft.move_release(
         owed,
         ReleaseEvent.QUESTIONED,
-        question=question.id,
+        question=asked.id,
         why=why,
         price_cents=None,
         agreed=False,
@@ -286,7 +325,7 @@ def _see_to_it(draft: Draft, owed: Release) -> bool:
         undo = draft.move(undo, Happened.WITHDRAWN, f"{undo.blocked_by} was not settled")
     why = undo.evidence[-1].says
     if owed.tries >= UNDO_TRIES_MAX:
-        _question(draft, owed, why=why)
+        question(draft, owed, why=why)
         return False
     failed = draft.move_release(
         owed, ReleaseEvent.UNDO_FAILED, price_cents=None, agreed=False, why=why
@@ -294,7 +333,7 @@ def _see_to_it(draft: Draft, owed: Release) -> bool:
     _, contract = _operation(draft, failed)
     if contract.undo_price:
         return True  # At another price it may well be possible: ask what it costs now.
-    _question(draft, failed, why=why)
+    question(draft, failed, why=why)
     return False
 
 

@@ -7,6 +7,7 @@ and each question that waits for an answer.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from landed.core.approval import Purpose, approval_id
 from landed.core.changes import Kind, Record
 from landed.core.contract import Contract
 from landed.core.history import turn_of
@@ -21,7 +22,9 @@ from landed.core.sentences import (
     of_turn,
     to_person,
 )
-from landed.core.undo import Release, ReleaseState, release_from
+from landed.core.telling import is_ended
+from landed.core.telling import to_person as plan_to_person
+from landed.core.undo import Release, ReleaseState, release_from, undoable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +43,13 @@ def report(
     contracts: Mapping[str, Contract],
     *,
     language: str = "en",
+    now: float = 0.0,
 ) -> Report:
-    """Return what the person is told of a turn; `records` are those of its session."""
-    told = _Turn(turn, records, contracts, language)
+    """Return what the person is told of a turn; `records` are those of its session.
+
+    `now` (UTC, seconds since the epoch) decides whether it can still be taken back as a whole.
+    """
+    told = _Turn(turn, records, contracts, language, now)
     text = " ".join(told.sentences()) or NOTHING_DONE[language]
     return Report(
         turn=turn,
@@ -61,7 +68,10 @@ class _Turn:
         records: Sequence[Record],
         contracts: Mapping[str, Contract],
         language: str,
+        now: float,
     ) -> None:
+        self.now = now
+        self.retries: set[str] = set()  # Asked about in the sentence about their plan.
         self.contracts = contracts
         self.language = language
         every = [from_record(r) for r in records if r.kind is Kind.OPERATION]
@@ -86,12 +96,41 @@ class _Turn:
             yield from self._before(plan)
         for owed in self.releases:
             yield from self._owed(owed)
-        for operation in self.mine:
-            yield self._say(to_person, operation)
-        for plan in self.plans:
-            yield from self._not_done(plan)
+        yield from self._done()
         for question in self.open_questions:
-            yield question.text
+            if not (question.subject in self.retries and not question.number):
+                yield question.text
+
+    def _done(self) -> Iterator[str]:
+        """Yield what was done and not done; a plan that a person was shown is told as a whole."""
+        shown = {plan.id for plan in self.plans if _is_shown(plan)}
+        for operation in self.mine:
+            if not {operation.plan, self._undone_plan(operation)} & shown:
+                yield self._say(to_person, operation)
+        for plan in self.plans:
+            if plan.id in shown:
+                yield self._ended(plan)
+            else:
+                yield from self._not_done(plan)
+
+    def _undone_plan(self, operation: Operation) -> str:
+        """Return the plan of what an operation takes back, "" where it takes nothing back."""
+        undone = self.operations.get(operation.undoes)
+        return undone.plan if undone is not None else ""
+
+    def _ended(self, plan: Plan) -> str:
+        retry = approval_id(plan.id, Purpose.RETRY, plan.attempt + 1)
+        asked = any(question.subject == retry for question in self.open_questions)
+        if asked:
+            self.retries.add(retry)
+        return plan_to_person(
+            plan,
+            self.operations,
+            self.contracts,
+            language=self.language,
+            can_undo=undoable(plan, self.operations, self.contracts, self.now),
+            can_retry=asked,
+        )
 
     def _say(self, say: Callable[..., str], operation: Operation) -> str:
         return say(operation, self.contracts[operation.contract], language=self.language)
@@ -144,6 +183,11 @@ _UNDONE: Mapping[PlanState, str] = {
     PlanState.IN_DOUBT: "not_yet",
     PlanState.SUPERSEDED: "superseded",
 }
+
+
+def _is_shown(plan: Plan) -> bool:
+    """Whether a plan is told as the whole that a person was shown, now that it came to rest."""
+    return bool(plan.previews) and is_ended(plan)
 
 
 def _call(step: Step) -> str:

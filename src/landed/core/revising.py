@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from landed.core.approving import begin, close_approvals, heard, lapse
 from landed.core.changes import Hold
 from landed.core.draft import Draft
 from landed.core.operation import MOVES, Happened, Operation, Source, State
 from landed.core.plan import PLAN_MOVES, Plan, PlanEvent, Step
 from landed.core.question import About, Question, QuestionEvent, QuestionState
 from landed.core.revision import NOTHING_OWED, Revision, revised_name
-from landed.core.scope import Answered, AskPerson, LetGo, Revised, Watching
-from landed.core.session import Observation, observing, opening
+from landed.core.scope import Answered, AskPerson, LetGo, Revised
+from landed.core.session import opening
+from landed.core.stopping import drop_reads, let_go
 from landed.core.undo import (
     ENDED,
     RELEASE_MOVES,
@@ -29,45 +31,31 @@ def revise(draft: Draft, arrival: Revised) -> None:
     old_plan = draft.plans.get(arrival.old_plan)
     if old_plan is not None and PlanEvent.SUPERSEDED in PLAN_MOVES[old_plan.state]:
         draft.move_plan(old_plan, PlanEvent.SUPERSEDED, why=arrival.plan.turn)
+        close_approvals(draft, old_plan.id)
     old = _done_so_far(draft, arrival)
     revision = draft.rules.pair(
         old,
         arrival.plan.steps,
         contract_of=draft.contract,
         drop=arrival.drop,
-        seen={(tool, identity): id for tool, identity, id in arrival.seen},
+        seen={(tool, identity): place for tool, identity, place in arrival.seen},
         replaced_by=_replaced_by(draft, old),
     )
     plan = replace(arrival.plan, steps=revision.steps, places=revision.places)
-    made = draft.make_plan(plan, ask_name=arrival.ask_name)
+    made = begin(
+        draft,
+        plan,
+        ask_name=arrival.ask_name,
+        approval=arrival.approval,
+        question=arrival.question,
+    )
     name = revised_name(tenant=made.tenant, turn=made.revises)
     draft.takes.append(Hold(name=name, record=made.id))
     _owe(draft, revision, plan=made.id, turn=made.turn, origin=made.origin)
     _keep(draft, revision)
-    _drop_reads(draft, arrival.old_plan)
+    drop_reads(draft, arrival.old_plan)
     for operation in revision.given_up:
         let_go(draft, LetGo(operation=operation.id, reason=REVISED, at=draft.now))
-
-
-def _drop_reads(draft: Draft, plan_id: str) -> None:
-    """A read that is not waited for any more is dropped: it changes nothing, and is said so."""
-    plan = draft.plans.get(plan_id)
-    for running in draft.scope.running:
-        if plan is None or not isinstance(running, Watching) or running.plan != plan_id:
-            continue
-        step = plan.steps[running.index]
-        dropped = Observation(
-            id=running.observation,
-            ask=plan.ask,
-            tool=step.tool,
-            contract=step.contract,
-            arguments=step.arguments,
-            state="dropped",
-            result=None,
-            why="stopped waiting",
-            at=draft.now,
-        )
-        draft.moves += observing(dropped).moves
 
 
 def _steps(plan: Plan | None) -> list[tuple[str, Step]]:
@@ -187,28 +175,6 @@ def _keep(draft: Draft, revision: Revision) -> None:
             draft.move_release(owed, ReleaseEvent.KEPT, why="wanted after all")
 
 
-def let_go(draft: Draft, arrival: LetGo) -> None:
-    """Take an operation for no longer wanted: what was not sent is withdrawn, the rest resolved."""
-    operation = draft.operations[arrival.operation]
-    if operation.state is State.RECORDED:
-        draft.move(operation, Happened.WITHDRAWN, arrival.reason)
-    elif operation.wanted and Happened.UNWANTED in MOVES[operation.state]:
-        draft.move(
-            operation,
-            Happened.UNWANTED,
-            arrival.reason,
-            wanted=False,
-            unwanted_at=arrival.at,
-        )
-
-
-def lapse(draft: Draft, question: str) -> None:
-    """Let a question go unanswered, where it is still open."""
-    asked = draft.questions.get(question)
-    if asked is not None and asked.state is QuestionState.OPEN:
-        draft.move_question(asked, QuestionEvent.LAPSED)
-
-
 def ask_person(draft: Draft, arrival: AskPerson) -> None:
     """Put a question that the application has."""
     draft.ask(
@@ -242,6 +208,8 @@ def answered(draft: Draft, arrival: Answered) -> None:
     )
     if after.about is About.CLAIM:
         _rule(draft, after, yes=arrival.yes is True, turn=turn)
+    elif after.about is About.PLAN:
+        draft.answer(arrival, heard(draft, after, yes=arrival.yes, by=arrival.principal))
     elif after.about is not About.UNSURE:
         _obey(draft, after, yes=arrival.yes, turn=turn)
 

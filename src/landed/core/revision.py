@@ -63,7 +63,7 @@ def pair(
     *,
     contract_of: Contracts,
     drop: frozenset[str] = frozenset(),
-    seen: Mapping[tuple[str, str], str] | None = None,
+    seen: Mapping[tuple[str, str], Place] | None = None,
     replaced_by: Mapping[str, str] | None = None,
 ) -> Revision:
     """Compare what was done with what is wanted now.
@@ -154,11 +154,11 @@ def _with_old(step: Step, old: Operation | None, *, contract_of: Contracts) -> S
     return replace(step, corrects=old.id)
 
 
-def _place(step: Step, seen: Mapping[tuple[str, str], str]) -> Place:
+def _place(step: Step, seen: Mapping[tuple[str, str], Place]) -> Place:
     if step.keeps:
         return Place(at=At.OUT, record=step.keeps)
     if step.reads and (step.tool, step.identity) in seen:
-        return Place(at=At.DONE, record=seen[step.tool, step.identity])
+        return seen[step.tool, step.identity]
     return Place()
 
 

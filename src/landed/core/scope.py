@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 
 from landed.core import absorb
 from landed.core.absorb import CameBack
+from landed.core.approval import Approval, Presented
 from landed.core.canonical import Json
 from landed.core.changes import Changes
 from landed.core.contract import Contract
 from landed.core.key import Ask
 from landed.core.operation import Operation
 from landed.core.outcome import SendOutcome
-from landed.core.plan import Plan
+from landed.core.plan import Place, Plan, PlanEvent
+from landed.core.preview import Changed
 from landed.core.question import About, Question
 from landed.core.session import Input
 from landed.core.undo import Release
@@ -78,10 +80,15 @@ class Withdraw:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A plan somebody wants: not stored yet."""
+    """A plan somebody wants: not stored yet.
+
+    Where a person has to agree first, `approval` is what they can give, `question` how it is asked.
+    """
 
     plan: Plan
     ask_name: str = ""
+    approval: Approval | None = None
+    question: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,16 +97,18 @@ class Revised:
 
     `operations` are those done for the revised turn so far, `old_plan` its plan ("" for none),
     `releases` the releases that exist of those operations, `drop` the operations given up in so
-    many words, `seen` the reads made already (tool, identity, observation).
+    many words, `seen` the reads made already (tool, identity, place).
     """
 
     plan: Plan
     ask_name: str
     old_plan: str
-    operations: tuple[str, ...]
+    approval: Approval | None = None
+    question: str = ""
+    operations: tuple[str, ...] = ()
     releases: tuple[str, ...] = ()
     drop: frozenset[str] = frozenset()
-    seen: tuple[tuple[str, str, str], ...] = ()
+    seen: tuple[tuple[str, str, Place], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +160,62 @@ class AskPerson:
     claim: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Presenting:
+    """A yes or a no to an approval, by a button. `loads` are records it touches besides."""
+
+    approval: str
+    presented: Presented
+    yes: bool
+    at: float
+    loads: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offering:
+    """An approval that somebody may give from now on; `question` asks for it, "" where none does.
+
+    Where the plan has one of that kind for that attempt (`again`), what is handed out is new.
+    """
+
+    approval: Approval
+    question: str = ""
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanTold:
+    """What becomes of a plan by somebody's word: `event` is one of those that need no approval.
+
+    `by` is who said so (`clock` for the time that was over), `why` their reason. `hard` has a stop
+    wait for nobody; `send_by` is the new bound of a plan that is tried once more; `loads` are
+    records it touches besides.
+    """
+
+    plan: str
+    event: PlanEvent
+    by: str
+    at: float
+    why: str = ""
+    hard: bool = False
+    send_by: float = 0.0
+    loads: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """Whether a step, or an undo, may still be carried out as it was approved.
+
+    `subject` is the plan or the release. `refused` says why not, "" where it may; `changed` are the
+    facts that moved since the preview.
+    """
+
+    subject: str
+    index: int
+    refused: str = ""
+    changed: tuple[Changed, ...] = ()
+
+
 Arrival = (
     Proposed
     | AskedAgain
@@ -165,6 +230,10 @@ Arrival = (
     | Priced
     | Answered
     | AskPerson
+    | Presenting
+    | Offering
+    | PlanTold
+    | Checked
 )
 
 
@@ -199,21 +268,30 @@ class Pricing:
     release: str
 
 
-Running = Sending | Asking | Watching | Pricing
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checking:
+    """The check of a plan's step, or of a release's undo, which this process is waiting for."""
+
+    subject: str
+    index: int
+
+
+Running = Sending | Asking | Watching | Pricing | Checking
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
     """One lap's view of one session.
 
-    `operations`, `plans`, `releases` and `questions` are those this worker holds open, by id, and
-    the closed ones that they speak of; `contracts` those they were made under, by digest; `tools`
-    the digest of each registered tool's contract, by name; `positions` where the journal has the
-    first and the latest event of each record; `new_id` where ids come from;
+    `operations`, `plans`, `releases`, `questions` and `approvals` are those this worker holds open,
+    by id, and the closed ones that they speak of; `contracts` those they were made under, by
+    digest; `tools` the digest of each registered tool's contract, by name; `positions` where the
+    journal has the first and the latest event of each record; `new_id` where ids come from;
     `last_question` the last one put in this conversation; `worker` who holds all this; `language`
-    what the person is spoken to in; `holders` which operation of elsewhere holds a name that is
-    wanted here; `running` what this process is waiting for; `slots` how many more sends a tool may
-    have at once, for tools that bound it. While `draining` nothing new is started.
+    what the person is spoken to in; `keys` what approvals are sealed with, the first for new ones;
+    `holders` which operation of elsewhere holds a name that is wanted here; `running` what this
+    process is waiting for; `slots` how many more sends a tool may have at once, for tools that
+    bound it. While `draining` nothing new is started.
     """
 
     operations: Mapping[str, Operation]
@@ -222,6 +300,8 @@ class Scope:
     plans: Mapping[str, Plan] = field(default_factory=dict[str, Plan])
     releases: Mapping[str, Release] = field(default_factory=dict[str, Release])
     questions: Mapping[str, Question] = field(default_factory=dict[str, Question])
+    approvals: Mapping[str, Approval] = field(default_factory=dict[str, Approval])
+    keys: tuple[bytes, ...] = (b"",)
     last_question: str = ""
     tools: Mapping[str, str] = field(default_factory=dict[str, str])
     new_id: Callable[[str], str] = no_new_id
@@ -258,11 +338,15 @@ class StopWaiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
-    """Command: make the read that is step `index` of the plan; `observation` is its id."""
+    """Command: make the read that is step `index` of the plan; `observation` is its id.
+
+    `arguments` are the step's, with what earlier steps made.
+    """
 
     plan: Plan
     index: int
     observation: str
+    arguments: Mapping[str, Json]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,7 +360,30 @@ class AskPrice:
     observation: str
 
 
-Command = Send | Put | StopWaiting | Watch | AskPrice
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """Command: ask whether a call may still be carried out as it was approved.
+
+    `subject` is the plan it is step `index` of, or the release whose undo it is (`plan` is None).
+    """
+
+    subject: str
+    index: int
+    plan: Plan | None
+    tool: str
+    permission: str
+    arguments: Mapping[str, Json]
+    ask: Ask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopMidway:
+    """Command: tell a call that takes the stop token that it may end early."""
+
+    operation: Operation
+
+
+Command = Send | Put | StopWaiting | StopMidway | Watch | AskPrice | Check
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,7 +393,8 @@ class Next:
     First `changes` is committed; then, and only then, `commands` are started. The records are the
     scope's after that. `wakes` says when each open operation wants the next lap (UTC seconds);
     those that wait only for an answer or for somebody are not in it. `starved` are the tools that
-    had no place left for a send of this scope.
+    had no place left for a send of this scope. `answers` are what is said to whoever handed an
+    arrival in, by the arrival's identity.
     """
 
     changes: Changes
@@ -298,3 +406,5 @@ class Next:
     last_question: str
     wakes: Mapping[str, float]
     starved: frozenset[str] = frozenset()
+    approvals: Mapping[str, Approval] = field(default_factory=dict[str, Approval])
+    answers: Mapping[int, str] = field(default_factory=dict[int, str])

@@ -112,6 +112,12 @@ QUESTIONS: Mapping[str, Mapping[str, str]] = {
     },
 }
 
+# How one question is answered while others are open.
+NUMBERED: Mapping[str, str] = {
+    "en": "Answer “yes {number}” or “no {number}”.",
+    "es": "Responde «sí {number}» o «no {number}».",
+}
+
 # What a turn's report says beside its operations.
 TURN: Mapping[str, Mapping[str, str]] = {
     "en": {
@@ -241,6 +247,11 @@ def keep_question(operation: Operation, contract: Contract, *, why: str, languag
     """Return the question whether what is still held is to be taken back."""
     what = held(operation, contract, language=language)
     return QUESTIONS[language]["kept"].format(held=what, why=why)
+
+
+def with_number(question: str, number: int, *, language: str) -> str:
+    """Return a question with how to answer it and no other; as it is where it has no number."""
+    return f"{question} {NUMBERED[language].format(number=number)}" if number else question
 
 
 def money(cents: int) -> str:

@@ -5,19 +5,20 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from landed.core.canonical import Json
-from landed.core.contract import Contract
+from landed.core.contract import Contract, Risk
 from landed.core.key import Ask
-from landed.core.outcome import LookOutcome, SendOutcome
+from landed.core.outcome import LookOutcome, NoAnswer, SendOutcome
+from landed.core.preview import Preview, Previewing, Similar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """What a tool is handed: one send of, or one question about, one operation.
 
-    `arguments` are the stored ones, `key` the stored key ("" where the service has none), `epoch`
-    the claim it is sent under, `attempt` the number of this send from 1. `sent_at` and
-    `deadline_at` are UTC, seconds since the epoch: when this send leaves, and when the runtime
-    stops waiting for it.
+    `stop` is there where the contract says `stops_midway`. `arguments` are the stored ones, `key`
+    the stored key ("" where the service has none), `epoch` the claim it is sent under, `attempt`
+    the number of this send from 1. `sent_at` and `deadline_at` are UTC, seconds since the epoch:
+    when this send leaves, and when the runtime stops waiting for it.
     """
 
     operation: str
@@ -29,6 +30,35 @@ class Call:
     attempt: int
     sent_at: float
     deadline_at: float
+    stop: "StopToken | None" = None
+
+
+class StopToken(Protocol):
+    """What a tool that stops midway is handed: has somebody asked it to end early?"""
+
+    def is_cancelled(self) -> bool:
+        """Whether it may end now, having run in part. May be asked from any thread."""
+        ...
+
+    async def wait(self) -> None:
+        """Return once it is asked to; only on the event loop that the runtime belongs to."""
+        ...
+
+
+class Foresight(Protocol):
+    """What a tool can say before anything is sent. It has no effect, and it never raises."""
+
+    def risk(self, arguments: Mapping[str, Json], origin: str) -> Risk:
+        """Return whether this call needs a yes; `origin` says who started the turn (`user`, …)."""
+        ...
+
+    async def preview(self, asked: Previewing) -> Preview | NoAnswer:
+        """Say what the call will do, in real figures."""
+        ...
+
+    async def look_alike(self, asked: Previewing) -> tuple[Similar, ...] | NoAnswer:
+        """Say which effects are there already that look like it."""
+        ...
 
 
 class Tool(Protocol):
@@ -51,6 +81,11 @@ class Tool(Protocol):
     @property
     def schema(self) -> Mapping[str, Json]:
         """The JSON Schema of its arguments, as a model is shown it."""
+        ...
+
+    @property
+    def foresight(self) -> Foresight:
+        """What it can say before anything is sent."""
         ...
 
     @property

@@ -13,10 +13,12 @@ from enum import StrEnum
 
 from landed.core.canonical import Json
 from landed.core.changes import Kind, Record
-from landed.core.contract import Contract, filled
+from landed.core.contract import Contract, Risk, filled
 from landed.core.errors import IllegalEventError
-from landed.core.operation import Operation
+from landed.core.operation import Operation, State
+from landed.core.plan import PLAN_MOVES, At, Plan, PlanEvent
 
+UNDO_WITHIN_S = 3600.0  # how long a whole plan can be taken back, from its end
 UNDO_TRIES_MAX = 5  # undo operations of one release, before a person is asked
 
 
@@ -141,6 +143,8 @@ class Release:
     tries: int = 0
     why: str = ""
     left_out: bool = False
+    undoes: str = ""
+    after: str = ""
 
     @property
     def open(self) -> bool:
@@ -168,8 +172,13 @@ def release_moved(release: Release, event: ReleaseEvent, **changed: object) -> R
 
 def made_by(operation: Operation, contract: Contract) -> Json:
     """Return the id of what an operation made, None where it made nothing that is named."""
-    found = operation.result
-    for part in contract.makes.split("."):
+    return named_in(operation.result, contract.makes)
+
+
+def named_in(result: Json, path: str) -> Json:
+    """Return what stands in a result under a dotted name, None where there is no such thing."""
+    found = result
+    for part in path.split("."):
         if not isinstance(found, Mapping):
             return None
         found = found.get(part)
@@ -192,9 +201,49 @@ def returned_the_same(
     return made is not None and made == made_by(new, new_contract)
 
 
+def can_undo(operation: Operation, contract: Contract, now: float) -> bool:
+    """Whether what an operation did can be taken back by its tool, now."""
+    if not contract.undo or (contract.undo_where and not _says_so(operation, contract)):
+        return False
+    within_s = contract.undo_within_s
+    return within_s is None or now <= operation.settled_at + within_s
+
+
+def _says_so(operation: Operation, contract: Contract) -> bool:
+    return named_in(operation.result, contract.undo_where) is True
+
+
 def undo_arguments(operation: Operation, contract: Contract) -> dict[str, Json]:
     """Return the arguments of the call that undoes `operation`, but for an agreed price."""
     return filled(contract.undo_arguments, arguments=operation.arguments, result=operation.result)
+
+
+def undoable(
+    plan: Plan,
+    operations: Mapping[str, Operation],
+    contracts: Mapping[str, Contract],
+    now: float,
+) -> bool:
+    """Whether what a plan did can be taken back as a whole, by pressing one button.
+
+    Only within an hour of its end, only if something ran, and only if every step that ran is safe,
+    landed for certain, and can be undone by its tool.
+    """
+    over = PlanEvent.UNDO_ASKED in PLAN_MOVES[plan.state]
+    if not over or not plan.ended_at <= now < plan.ended_at + UNDO_WITHIN_S:
+        return False
+    pairs = zip(plan.steps, plan.places, strict=True)
+    ran = [(step, place) for step, place in pairs if place.at is At.DONE and not step.reads]
+    return bool(ran) and all(
+        step.risk == Risk.SAFE and _is_there(operations.get(place.record), contracts, now)
+        for step, place in ran
+    )
+
+
+def _is_there(operation: Operation | None, contracts: Mapping[str, Contract], now: float) -> bool:
+    if operation is None or operation.state is not State.CONFIRMED:
+        return False
+    return can_undo(operation, contracts[operation.contract], now)
 
 
 _CHANGING = (
@@ -208,6 +257,8 @@ _CHANGING = (
     "tries",
     "why",
     "left_out",
+    "undoes",
+    "after",
 )
 
 

@@ -9,12 +9,13 @@ Each carries `.operation` (the id to look up) and `.text` (the sentence for a mo
 says that this call joined an operation that an earlier call of the same ask had made.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from landed.core.canonical import Json
 from landed.core.contract import Contract
 from landed.core.operation import Operation, State
 from landed.core.plan import PlanState
+from landed.core.preview import Changed
 from landed.core.sentences import to_model
 
 
@@ -117,11 +118,44 @@ class Unanswered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A yes to confirm, retry or undo, that may be given until `answer_by` (UTC seconds).
+
+    The `token` is for code, such as a button; it is shown to nobody, and no model ever sees it. ""
+    when it was handed out before: offer it again for a new one.
+    """
+
+    purpose: str
+    answer_by: float
+    token: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepValue:
+    """A step as it stands: its summary, `at` (waiting, out, done, broken), what it made, and when.
+
+    `replayed` says that an earlier attempt did it. `type` and `made` are what the tool made.
+    """
+
+    tool: str
+    summary: str
+    at: str
+    operation: str = ""
+    attempt: int = 1
+    replayed: bool = False
+    type: str = ""
+    made: Json = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanValue:
     """A plan as it stands: its `state`, what the person is told of its turn, what it did.
 
-    `questions` wait for the person's answer. `replayed` says that this call joined a plan that an
-    earlier call of the same ask had made.
+    `to_model` is what a model is told. `questions` wait for the person's answer, `offer` is the yes
+    that they may give, `changed` are the facts that moved since the preview. `undo_by` is until
+    when it may be taken back as a whole, None where it can't be. `again` is the new preview of a
+    plan that could not be carried out as it was approved. `replayed` says that this call joined a
+    plan that an earlier call of the same ask, or an earlier yes, had set going.
     """
 
     plan: str
@@ -131,6 +165,13 @@ class PlanValue:
     operations: tuple[str, ...]
     questions: tuple[str, ...] = ()
     replayed: bool = False
+    attempt: int = 1
+    to_model: str = ""
+    steps: tuple[StepValue, ...] = ()
+    offer: Offer | None = None
+    changed: tuple[Changed, ...] = ()
+    undo_by: float | None = None
+    again: str = ""
 
 
 Value = (

@@ -1,8 +1,8 @@
 """What is out in the world: starting a send or a question, and handing over what comes back."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from landed.core.absorb import CameBack, Looked, Question, Replied
@@ -14,6 +14,9 @@ from landed.core.outcome import AnswerLost, LookOutcome, NoAnswer, NotSent, Send
 from landed.core.scope import (
     Asking,
     AskPrice,
+    Check,
+    Checked,
+    Checking,
     Observed,
     Priced,
     Pricing,
@@ -25,7 +28,9 @@ from landed.core.scope import (
 from landed.core.tool import Call, Tool
 from landed.runtime.clock import Clock
 from landed.runtime.observing import looked
-from landed.runtime.sending import Lingering, answered, said, sent
+from landed.runtime.sending import Lingering, Stop, answered, said, sent
+
+UNCHECKED = "nobody could say whether it may still be done as it was agreed"
 
 
 @dataclass(slots=True, eq=False)
@@ -38,11 +43,13 @@ class Calls:
     tools: Mapping[str, Tool]
     contracts: Mapping[str, Contract]
     clock: Clock
-    tell: Callable[[CameBack | Observed | Priced], None]
+    tell: Callable[[CameBack | Observed | Priced | Checked], None]
     over: Callable[[Operation], None]
+    checker: Callable[[Check], Awaitable[Checked]]
     running: dict[Running, "asyncio.Task[None]"] = field(
         default_factory=dict[Running, "asyncio.Task[None]"]
     )
+    stops: dict[Sending, Stop] = field(default_factory=dict[Sending, Stop])
     lingering: dict[Lingering, str] = field(default_factory=dict[Lingering, str])
 
     def send(self, operation: Operation) -> None:
@@ -79,7 +86,7 @@ class Calls:
                 )
             )
 
-        read = self._read(step.tool, step.arguments, plan.ask, command.observation)
+        read = self._read(step.tool, command.arguments, plan.ask, command.observation)
         self._start(watching, read, came_back)
 
     def price(self, command: AskPrice) -> None:
@@ -97,6 +104,24 @@ class Calls:
 
         read = self._read(command.tool, command.arguments, command.ask, command.observation)
         self._start(Pricing(release=command.release), read, came_back)
+
+    def check(self, command: Check) -> None:
+        """Start asking whether a step, or an undo, may still be carried out."""
+        checking = Checking(subject=command.subject, index=command.index)
+        lost = Checked(subject=command.subject, index=command.index, refused=UNCHECKED)
+
+        async def run() -> None:
+            came = await self.checker(command)
+            self.running.pop(checking, None)
+            self.tell(came)
+
+        def over(ended: "asyncio.Task[None]") -> None:
+            if self.running.pop(checking, None) is not None:
+                reason = f"{UNCHECKED}: {_without_a_word(ended)}"
+                self.tell(replace(lost, refused=reason))
+
+        self.running[checking] = task = asyncio.ensure_future(run())
+        task.add_done_callback(over)
 
     def _start(
         self,
@@ -131,6 +156,12 @@ class Calls:
         if task is not None and tool is not None and tool.interruptible:
             task.cancel()
 
+    def stop_midway(self, operation: Operation) -> None:
+        """Tell a call that takes the stop token that it may end early."""
+        token = self.stops.get(Sending(operation=operation.id, attempt=operation.tries))
+        if token is not None:
+            token.cancel()
+
     def shut_down(self, operation: Operation) -> None:
         """Stop waiting because this process ends: it is in doubt, and still wanted."""
         self.stop_waiting(operation)
@@ -158,6 +189,7 @@ class Calls:
     def _send_over(
         self, sending: Sending, operation: Operation, ended: "asyncio.Task[None]"
     ) -> None:
+        self.stops.pop(sending, None)
         if sending in self.running:
             self._replied(operation, AnswerLost(reason=_without_a_word(ended)))
         self.over(operation)
@@ -183,6 +215,10 @@ class Calls:
         if left_s <= 0:  # The process slept: sent now, it could outlive the key's retention.
             self._replied(operation, NotSent(reason="its deadline was over before it left"))
             return
+        sending = Sending(operation=operation.id, attempt=operation.tries)
+        if tool.contract.stops_midway:
+            self.stops[sending] = token = Stop()
+            call = replace(call, stop=token)
         outcome = await sent(
             tool,
             call,

@@ -15,10 +15,14 @@ class Clock(Protocol):
 
 
 class Ids(Protocol):
-    """Where ids come from."""
+    """Where ids and chance come from."""
 
     def new(self, kind: str) -> str:
         """Return an id that nothing else has, for a record of `kind`."""
+        ...
+
+    def chance(self, size: int) -> bytes:
+        """Return `size` bytes that nobody can guess."""
         ...
 
 
@@ -49,3 +53,7 @@ class RandomIds:
         number = (time.time_ns() // 1_000_000) << 82 | int.from_bytes(os.urandom(11)) >> 6
         characters = [_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5)]
         return PREFIXES.get(kind, f"{kind}-") + "".join(characters)
+
+    def chance(self, size: int) -> bytes:
+        """Return bytes from the operating system."""
+        return os.urandom(size)

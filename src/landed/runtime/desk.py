@@ -8,11 +8,13 @@ from landed.core.changes import Record
 from landed.core.contract import Contract
 from landed.core.errors import ProposalError
 from landed.core.operation import Operation, State
-from landed.core.plan import Plan
+from landed.core.plan import At, Plan, PlanState
 from landed.core.rules import Rules
 from landed.core.scope import (
     Arrival,
     AskedAgain,
+    Check,
+    Checked,
     LetGo,
     Next,
     Planned,
@@ -24,6 +26,7 @@ from landed.core.scope import (
 )
 from landed.core.store import Store
 from landed.core.tool import Tool
+from landed.core.undo import Release, ReleaseState
 from landed.runtime.calls import Calls
 from landed.runtime.clock import Clock
 from landed.runtime.following import Following
@@ -51,6 +54,8 @@ class Setting:
     worker: str
     language: str
     slots: dict[str, int]
+    keys: tuple[bytes, ...]
+    check: Callable[[Check], Awaitable[Checked]]
     learn: Callable[[Record], Awaitable[None]]
     awaken: Callable[["Desk"], bool]
     freed: Callable[[str], None]
@@ -66,8 +71,8 @@ class Desk:
     calls: Calls = field(init=False)
     following: Following = field(init=False)
     inbox: list[Arrival] = field(default_factory=list[Arrival])
-    handed: dict[int, "asyncio.Future[None]"] = field(
-        default_factory=dict[int, "asyncio.Future[None]"]
+    handed: dict[int, "asyncio.Future[str]"] = field(
+        default_factory=dict[int, "asyncio.Future[str]"]
     )
     waiters: dict[str, list[Waiter]] = field(default_factory=dict[str, list[Waiter]])
     plan_waiters: list[PlanWaiter] = field(default_factory=list[PlanWaiter])
@@ -87,6 +92,7 @@ class Desk:
             clock=setting.clock,
             tell=self.tell,
             over=self.send_over,
+            checker=setting.check,
         )
         self.following = Following(
             store=setting.store,
@@ -102,9 +108,12 @@ class Desk:
         self.inbox.append(arrival)
         self.ring()
 
-    def hand_in(self, arrival: Arrival) -> "asyncio.Future[None]":
-        """Put something in the inbox; the future is done once what it changed is durable."""
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    def hand_in(self, arrival: Arrival) -> "asyncio.Future[str]":
+        """Put something in the inbox; the future is done once what it changed is durable.
+
+        Its result is what core answered to it, "" where there was nothing to say.
+        """
+        done: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.handed[id(arrival)] = done
         self.tell(arrival)
         return done
@@ -287,19 +296,37 @@ class Desk:
 
     def _is_at_rest(self, plan: Plan) -> bool:
         """Whether nothing of a plan, or owed for it, goes on without a person's word."""
-        at = plan.current
-        if plan.open and (at is None or not self._waits_for_a_person(plan.places[at].record)):
-            return False
-        owed = (release for release in self.memory.releases.values() if release.plan == plan.id)
+        if plan.state is PlanState.PROPOSED:
+            return True
+        if plan.open and plan.state is not PlanState.UNDOING:
+            out = [plan.places[n].record for n in _at_work(plan)]
+            if not out or not all(map(self._waits_for_a_person, out)):
+                return False
+        owed = (r for r in self.memory.releases.values() if plan.id in (r.plan, r.undoes))
         return all(
             self._waits_for_a_person(release.undo or release.operation)
             for release in owed
-            if release.open
+            if release.open and not self._waits_its_turn(release)
         )
+
+    def _waits_its_turn(self, release: Release) -> bool:
+        """Whether it waits for another that waits for a person."""
+        later = self.memory.releases.get(release.after)
+        return later is not None and later.state in WAITS_FOR_A_PERSON
 
     def _waits_for_a_person(self, operation: str) -> bool:
         held = self.memory.operations.get(operation)
         return held is not None and held.state is State.UNDECIDED
+
+
+WAITS_FOR_A_PERSON = frozenset({ReleaseState.ASKED, ReleaseState.QUESTIONED})
+
+
+def _at_work(plan: Plan) -> tuple[int, ...]:
+    """Return the steps that something is, or is to be, done about."""
+    if plan.state is PlanState.STOPPING:
+        return tuple(n for n, place in enumerate(plan.places) if place.at is At.OUT)
+    return plan.front
 
 
 def check_same(held: Operation | Plan, wanted: Operation | Plan) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from landed.core.changes import Kind, Record
@@ -10,6 +10,7 @@ from landed.core.declared import digest_of
 from landed.core.errors import LandedError, ProposalError, StoreError
 from landed.core.next import what_next
 from landed.core.rules import Rules
+from landed.core.scope import Check, Checked
 from landed.core.session import contract_id, contracts_of, seeing
 from landed.core.store import Store
 from landed.core.tool import Tool
@@ -31,6 +32,8 @@ class Driver:
     clock: Clock
     worker: str
     ids: Ids
+    check: Callable[[Check], Awaitable[Checked]]
+    keys: tuple[bytes, ...] = (b"",)
     language: str = "en"
     what_next: WhatNext = what_next
     reader: Reader = field(init=False)
@@ -54,6 +57,8 @@ class Driver:
             worker=self.worker,
             new_id=self.ids.new,
             language=self.language,
+            keys=self.keys,
+            check=self.check,
             slots={name: bound for name, bound in bounded.items() if bound},
             learn=self.learn,
             awaken=self._awaken,

@@ -23,6 +23,7 @@ from landed.core.scope import (
     Arrival,
     AskedAgain,
     AskPrice,
+    Check,
     Command,
     LetGo,
     Next,
@@ -32,6 +33,7 @@ from landed.core.scope import (
     Revised,
     Scope,
     Send,
+    StopMidway,
     StopWaiting,
     Watch,
     Withdraw,
@@ -39,7 +41,7 @@ from landed.core.scope import (
 from landed.core.session import delivery_name
 from landed.runtime.desk import Desk, check_same
 from landed.runtime.memory import needed_by
-from landed.runtime.waiting import refuse
+from landed.runtime.waiting import PlanWaiter, refuse
 
 log = logging.getLogger("landed")
 
@@ -155,7 +157,7 @@ class SessionLoop(Desk):
         del self.inbox[: len(arrivals)]
         for arrival in arrivals:
             if (done := self.handed.pop(id(arrival), None)) is not None and not done.done():
-                done.set_result(None)
+                done.set_result(decided.answers.get(id(arrival), ""))
         self.wakes = dict(decided.wakes)
         self.starved = decided.starved
         self.memory.keep(decided, stored)
@@ -174,6 +176,8 @@ class SessionLoop(Desk):
             plans=memory.plans,
             releases=memory.releases,
             questions=memory.questions,
+            approvals=memory.approvals,
+            keys=setting.keys,
             last_question=memory.last_question,
             tools=setting.digests,
             new_id=setting.new_id,
@@ -206,12 +210,32 @@ class SessionLoop(Desk):
                 self.calls.ask(self.memory.operations[operation.id], question)
             case StopWaiting(operation=operation):
                 self.calls.stop_waiting(operation)
+            case StopMidway(operation=operation):
+                self.calls.stop_midway(operation)
+            case Check():
+                self.calls.check(command)
 
     def _send(self, operation: Operation) -> None:
         if self.let_go(operation.id):
             self.calls.never_sent(operation, "it was let go before it left")
         else:
             self.calls.send(operation)
+
+    async def wait_for_plan(self, waiter: PlanWaiter) -> None:
+        """Answer `waiter` once its plan is at rest, whoever carries it out."""
+        if waiter.plan not in self.memory.plans:
+            (record,) = await self.setting.store.load(waiter.plan)
+            plan = plan_from(record)
+            if not plan.open:
+                waiter.answer(plan)
+                return
+            if plan.worker != self.setting.worker:
+                self._set_timer(waiter)
+                self.following.follow_plan(plan, [waiter])
+                return
+        self.plan_waiters.append(waiter)
+        self._set_timer(waiter)
+        self.ring()
 
     # What other writers did.
 

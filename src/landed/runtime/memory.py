@@ -4,17 +4,22 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from landed.core.approval import Approval, Purpose, approval_from, approval_id
 from landed.core.changes import Kind, Record
 from landed.core.operation import Operation, from_record, under
-from landed.core.plan import Plan, plan_from
+from landed.core.plan import Plan, PlanState, plan_from
 from landed.core.question import Question, question_from
 from landed.core.scope import (
     Answered,
     Arrival,
     AskPerson,
+    Checked,
     Next,
     Observed,
+    Offering,
     Planned,
+    PlanTold,
+    Presenting,
     Priced,
     Proposed,
     Revised,
@@ -31,6 +36,7 @@ class Memory:
     plans: dict[str, Plan] = field(default_factory=dict[str, Plan])
     releases: dict[str, Release] = field(default_factory=dict[str, Release])
     questions: dict[str, Question] = field(default_factory=dict[str, Question])
+    approvals: dict[str, Approval] = field(default_factory=dict[str, Approval])
     last_question: str = ""
     positions: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
 
@@ -77,6 +83,7 @@ class Memory:
         self.plans.update(decided.plans)
         self.releases.update(decided.releases)
         self.questions.update(decided.questions)
+        self.approvals.update(decided.approvals)
         self.last_question = decided.last_question
         for record in stored:
             self.positions[record.id] = (record.made, record.last)
@@ -87,7 +94,7 @@ class Memory:
 
     def prune(self, awaited: Container[str]) -> None:
         """Forget what is closed, nobody waits for, and nothing open speaks of."""
-        if not (self.plans or self.releases or self.questions):
+        if not (self.plans or self.releases or self.questions or self.approvals):
             self._prune_operations(awaited)
             return
         mine = {one.id for one in self.mine()}
@@ -118,13 +125,15 @@ class Memory:
         for arrival in arrivals:
             made.update(made_by(arrival))
             needed.update(needed_by(arrival))
-        every: list[Plan | Release | Question] = [
+        every: list[Speaks] = [
             *self.plans.values(),
             *self.releases.values(),
             *self.questions.values(),
+            *self.approvals.values(),
         ]
         for held in every:
             needed.update(references(held))
+        needed.add(self.last_question)
         return {id for id in needed - made if id and not self.holds(id)}
 
     def _closure(self, ids: set[str]) -> set[str]:
@@ -140,17 +149,12 @@ class Memory:
         return known
 
     def _references(self, id: str) -> set[str]:
-        if id in self.plans:
-            return references(self.plans[id])
-        if id in self.releases:
-            return references(self.releases[id])
-        if id in self.questions:
-            return references(self.questions[id])
-        return set()
+        every = (self.plans, self.releases, self.questions, self.approvals)
+        return next((references(table[id]) for table in every if id in table), set())
 
     def _tables(self) -> tuple[dict[str, Any], ...]:
         """The records by kind; a record goes back into the table that it came from."""
-        return self.operations, self.plans, self.releases, self.questions
+        return self.operations, self.plans, self.releases, self.questions, self.approvals
 
 
 def _under(held: Any, epoch: int) -> object:
@@ -159,7 +163,10 @@ def _under(held: Any, epoch: int) -> object:
     return replace(held, epoch=epoch)
 
 
-def references(held: Plan | Release | Question) -> set[str]:
+Speaks = Plan | Release | Question | Approval
+
+
+def references(held: Speaks) -> set[str]:
     """Return the ids of the records that one speaks of; reads are not among them."""
     match held:
         case Plan():
@@ -169,11 +176,16 @@ def references(held: Plan | Release | Question) -> set[str]:
                 if not step.reads
             }
             olds = {old for s in held.steps for old in (s.replaces, s.corrects, s.keeps)}
-            return (placed | olds) - {""}
+            waits = held.state is PlanState.PROPOSED
+            asked = approval_id(held.id, Purpose.CONFIRM, held.attempt) if waits else ""
+            return (placed | olds | {asked}) - {""}
         case Release():
-            return {held.operation, held.undo, held.plan, held.question} - {""}
+            others = {held.plan, held.question, held.undoes, held.after}
+            return ({held.operation, held.undo} | others) - {""}
         case Question():
             return {held.subject} - {""}
+        case Approval():
+            return {held.plan, held.question} - {""}
 
 
 def needed_by(arrival: Arrival) -> set[str]:
@@ -187,7 +199,11 @@ def _operation_of(arrival: Any) -> set[str]:
 
 _NEEDS: Mapping[type[Arrival], Callable[[Any], set[str]]] = {
     Proposed: lambda arrival: set(),
-    Planned: lambda arrival: set(),
+    Planned: lambda arrival: {arrival.plan.supersedes} - {""},
+    Presenting: lambda arrival: {arrival.approval, *arrival.loads},
+    Offering: lambda arrival: {arrival.approval.plan, arrival.approval.id if arrival.again else ""},
+    PlanTold: lambda arrival: {arrival.plan, *arrival.loads},
+    Checked: lambda arrival: {arrival.subject},
     Revised: lambda arrival: {arrival.old_plan, *arrival.operations, *arrival.releases},
     Observed: lambda arrival: {arrival.plan},
     Priced: lambda arrival: {arrival.release},
@@ -217,6 +233,10 @@ def _release(memory: Memory, record: Record) -> None:
     memory.releases[record.id] = release_from(record)
 
 
+def _approval(memory: Memory, record: Record) -> None:
+    memory.approvals[record.id] = approval_from(record)
+
+
 def _question(memory: Memory, record: Record) -> None:
     memory.questions[record.id] = question_from(record)
 
@@ -226,4 +246,5 @@ _READERS: Mapping[Kind, Callable[[Memory, Record], None]] = {
     Kind.PLAN: _plan,
     Kind.RELEASE: _release,
     Kind.QUESTION: _question,
+    Kind.APPROVAL: _approval,
 }

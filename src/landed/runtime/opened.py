@@ -15,6 +15,7 @@ class Settings:
     """The bounds of a runtime, in seconds.
 
     send_within_s   until when after it was made an operation may be sent, first or again
+    answer_within_s until when after it was asked a yes to a plan may come
     patience_s      how long `perform` waits; None for twice the tool's deadline
     let_go_s        how long a cancelled caller is held until the doubt it leaves is durable
     drain_s         how long `drain` waits for what is out
@@ -22,6 +23,7 @@ class Settings:
     """
 
     send_within_s: float = 900.0
+    answer_within_s: float = 600.0
     patience_s: float | None = None
     let_go_s: float = 5.0
     drain_s: float = 30.0

@@ -4,11 +4,12 @@ Behind `landed.open`, and for simulation, tests and other faces, which bring par
 """
 
 import os
-import secrets
 import socket
 from collections.abc import Iterable
+from secrets import token_hex
 from typing import TypeGuard
 
+from landed.core.approval import sealing_key
 from landed.core.contract import Contract
 from landed.core.errors import ContractError
 from landed.core.lease import Lease
@@ -19,7 +20,9 @@ from landed.core.tool import Tool
 from landed.runtime.clock import Clock, Ids, RandomIds, WallClock
 from landed.runtime.desk import WhatNext
 from landed.runtime.driver import Driver
+from landed.runtime.foreseeing import Foreseer
 from landed.runtime.opened import Settings
+from landed.runtime.permissions import NobodyMay, Permissions
 from landed.runtime.planning import PlanFor, Planner, no_plan_for
 from landed.runtime.runtime import Runtime
 from landed.runtime.worker import Worker
@@ -37,10 +40,15 @@ def assemble(
     worker: str = "",
     lease: Lease | None = None,
     plan_for: PlanFor = no_plan_for,
+    permissions: Permissions | None = None,
+    secrets: tuple[bytes, ...] = (b"",),
 ) -> Runtime:
     """Join parts into a runtime that is not entered yet: for simulation, tests and other faces."""
     time, source = clock or WallClock(), ids or RandomIds()
     name, bounds = worker or worker_name(), settings or Settings()
+    foreseer = Foreseer(
+        tools=tools, permissions=permissions or NobodyMay(), clock=time, language=bounds.language
+    )
     driver = Driver(
         store=store,
         tools=tools,
@@ -50,6 +58,8 @@ def assemble(
         ids=source,
         worker=name,
         language=bounds.language,
+        keys=tuple(map(sealing_key, secrets)),
+        check=foreseer.check,
     )
     beating = Worker(name=name, store=store, driver=driver, clock=time, lease=lease or Lease())
     planner = Planner(
@@ -57,6 +67,9 @@ def assemble(
         clock=time,
         ids=source,
         send_within_s=bounds.send_within_s,
+        answer_within_s=bounds.answer_within_s,
+        foreseer=foreseer,
+        language=bounds.language,
         plan_for=plan_for,
     )
     return Runtime(driver=driver, worker=beating, ids=source, settings=bounds, planner=planner)
@@ -105,4 +118,4 @@ def _named(contract: Contract) -> tuple[tuple[str, str], ...]:
 
 def worker_name() -> str:
     """Return a name for this process that no other has had: host, pid and chance."""
-    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+    return f"{socket.gethostname()}-{os.getpid()}-{token_hex(4)}"

@@ -1,11 +1,12 @@
 """Makes plans of what is wanted, and of a change of mind, from the records as they are."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
+from landed.core.approval import TOKEN_BYTES, Approval, Purpose, token_digest, token_of
 from landed.core.canonical import Json, checked
 from landed.core.changes import Kind, Record
-from landed.core.contract import Effect, Risk
+from landed.core.contract import Effect
 from landed.core.errors import ProposalError
 from landed.core.history import turn_of
 from landed.core.key import Ask, ask_name
@@ -21,13 +22,17 @@ from landed.core.plan import (
     plan_from,
     step_of,
 )
+from landed.core.plan_sentences import plan_question, preview_text
 from landed.core.question import question_from
-from landed.core.revision import already_revised
+from landed.core.reference import check_references, known_by, referred
+from landed.core.revision import NOTHING_OWED, already_revised
 from landed.core.scope import Planned, Revised
 from landed.core.session import Input
+from landed.core.tool import Tool
 from landed.core.undo import ENDED, Release, release_from, release_id
 from landed.runtime.clock import Clock, Ids
 from landed.runtime.driver import Driver
+from landed.runtime.foreseeing import Foreseer
 
 Intent = Mapping[str, Json]
 PlanFor = Callable[[Intent], Sequence[Wanted]]
@@ -49,14 +54,104 @@ class Planner:
     clock: Clock
     ids: Ids
     send_within_s: float
+    answer_within_s: float
+    foreseer: Foreseer
+    language: str
     plan_for: PlanFor = no_plan_for
 
-    def proposed(self, ask: Ask, calls: Sequence[Wanted], intent: Intent, origin: str) -> Planned:
-        """Return the arrival for a plan that is wanted; raises `ProposalError`."""
+    async def proposed(
+        self,
+        ask: Ask,
+        calls: Sequence[Wanted],
+        intent: Intent,
+        origin: str,
+        *,
+        independent: bool = False,
+        supersedes: str = "",
+    ) -> tuple[Planned, str]:
+        """Return the arrival for a plan that is wanted, and its token; raises `ProposalError`."""
+        plan = self.drafted(ask, calls, intent, origin)
+        plan = replace(plan, independent=independent, supersedes=supersedes)
+        name = ask_name(ask)
+        if name and await self.driver.store.holders(name):
+            return Planned(plan=plan, ask_name=name), ""  # It joins what that ask made before.
+        ready = await self.ready(plan)
+        return (
+            Planned(
+                plan=ready.plan,
+                ask_name=name,
+                approval=ready.approval,
+                question=ready.question,
+            ),
+            ready.token,
+        )
+
+    def drafted(self, ask: Ask, calls: Sequence[Wanted], intent: Intent, origin: str) -> Plan:
+        """Return a plan of these calls that nobody has previewed; raises `ProposalError`."""
         kept = _intent(intent)
         wanted = calls or self.plan_for(kept)
-        plan = self._plan(ask, self._steps(wanted, ask), intent=kept, origin=origin)
-        return Planned(plan=plan, ask_name=ask_name(ask))
+        steps = self._steps(wanted, ask, origin)
+        return self._plan(ask, steps, intent=kept, origin=origin)
+
+    async def ready(self, plan: Plan, *, there: Set[tuple[str, str]] = frozenset()) -> "Ready":
+        """Preview a plan, and have it born in the state that follows from that.
+
+        `there` are the calls (tool, identity) that were made already.
+        """
+        if why := await self.foreseer.refused(plan.steps, plan.ask):
+            raise ProposalError(why)
+        seen = await self.foreseer.foresee(plan.steps, plan.ask, origin=plan.origin, there=there)
+        plan = replace(plan, previews=seen.previews)
+        if seen.missing:
+            why = "\n".join(seen.missing)
+            return Ready(plan=replace(plan, state=PlanState.INVALID, why=why))
+        if not seen.risky:
+            return Ready(plan=plan)
+        answer_by = self.clock.now() + self.answer_within_s
+        plan = replace(plan, state=PlanState.PROPOSED, answer_by=answer_by)
+        approval, token = self.approval(plan, Purpose.CONFIRM, answer_by=answer_by)
+        return Ready(
+            plan=plan,
+            approval=approval,
+            token=token,
+            question=self.question(plan, Purpose.CONFIRM),
+        )
+
+    def approval(self, plan: Plan, purpose: Purpose, *, answer_by: float) -> tuple[Approval, str]:
+        """Return an approval of a plan that is not stored yet, and the token to hand out."""
+        token = token_of(self.ids.chance(TOKEN_BYTES))
+        typed = typed_words(plan) if purpose is Purpose.CONFIRM else ()
+        approval = Approval(
+            plan=plan.id,
+            purpose=purpose,
+            attempt=plan.attempt + (purpose is Purpose.RETRY),
+            tenant=plan.tenant,
+            session=plan.session,
+            principal=plan.principal,
+            hash=plan.hash,
+            made_at=self.clock.now(),
+            answer_by=answer_by,
+            send_within_s=self.send_within_s,
+            typed=typed,
+            token=token_digest(token),
+        )
+        return approval, token
+
+    def question(self, plan: Plan, purpose: Purpose) -> str:
+        """Return what the person is asked: the whole plan and its question, or the question."""
+        if purpose is Purpose.UNDO:
+            return ""
+        asked = plan_question(
+            purpose,
+            typed=typed_words(plan) if purpose is Purpose.CONFIRM else (),
+            language=self.language,
+        )
+        if purpose is Purpose.RETRY:
+            return asked
+        similar = [each.text for preview in plan.previews for each in preview.similar]
+        summaries = [preview.summary for preview in plan.previews]
+        shown = preview_text(summaries, similar=similar, language=self.language)
+        return f"{shown}\n{asked}"
 
     async def revised(
         self,
@@ -67,17 +162,23 @@ class Planner:
         change: Intent,
         drop: Sequence[str],
         call_id: str,
-    ) -> Revised:
-        """Return the arrival for a change of mind about a turn; raises `ProposalError`."""
+    ) -> tuple[Revised, str]:
+        """Return the arrival for a change of mind, and its token; raises `ProposalError`."""
         done = await self._done(turn, tenant=heard.tenant, session=heard.session, heard=heard.id)
         ask = heard.ask(call_id)
         if not await self.driver.store.holders(ask_name(ask)):
             done.require_revisable()  # Else it was revised by this very ask, which joins that.
         intent = {**done.intent, **_intent(change)}
         calls = self.plan_for(intent) if wanted is None else wanted
-        plan = self._plan(ask, self._steps(calls, ask), intent=intent, origin=heard.origin)
-        return Revised(
-            plan=replace(plan, revises=turn),
+        steps = self._steps(calls, ask, heard.origin)
+        plan = self._plan(ask, steps, intent=intent, origin=heard.origin)
+        ready = await self.ready(replace(plan, revises=turn), there=done.there)
+        if ready.plan.state is PlanState.INVALID:
+            raise ProposalError(f"nothing was changed: {ready.plan.why}")
+        revised = Revised(
+            plan=ready.plan,
+            approval=ready.approval,
+            question=ready.question,
             ask_name=ask_name(ask),
             old_plan=done.plan.id if done.plan else "",
             operations=tuple(done.operations),
@@ -85,39 +186,49 @@ class Planner:
             drop=frozenset(done.named(drop)),
             seen=done.seen,
         )
+        return revised, ready.token
 
-    def _steps(self, calls: Sequence[Wanted], ask: Ask) -> tuple[Step, ...]:
+    def _steps(self, calls: Sequence[Wanted], ask: Ask, origin: str) -> tuple[Step, ...]:
         if not calls:
             raise ProposalError("a plan without a call does nothing; name what is wanted")
         if len(calls) > STEPS_MAX:
             raise ProposalError(
                 f"a plan has at most {STEPS_MAX} steps, not {len(calls)}; split it into several"
             )
-        return tuple(self._step(call, ask) for call in calls)
+        tools = [self.driver.tool(call.tool) for call in calls]
+        steps: list[Step] = []
+        for number, (tool, call) in enumerate(zip(tools, calls, strict=True), 1):
+            contracts = [each.contract for each in tools]
+            check_references(number, tool.name, call.arguments, contracts)
+            steps.append(self._step(tool, call, ask, origin, steps))
+        return tuple(steps)
 
-    def _step(self, call: Wanted, ask: Ask) -> Step:
-        tool = self.driver.tool(call.tool)
-        if tool.contract.risk is Risk.CONFIRM:
-            raise ProposalError(
-                f"{tool.name} needs a yes: a person has to approve it before it is sent"
-            )
+    def _step(
+        self, tool: Tool, call: Wanted, ask: Ask, origin: str, before: Sequence[Step]
+    ) -> Step:
+        contract, arguments = tool.contract, tool.check(call.arguments)
+        needs = sorted({n - 1 for n in referred(arguments, contract.accepts).values()})
+        identities = [step.identity for step in before]
         return step_of(
             tool=tool.name,
-            contract=tool.contract,
+            contract=contract,
             digest=self.driver.digests[tool.name],
-            arguments=tool.check(call.arguments),
+            arguments=arguments,
             ask=ask,
             call_id=call.call_id,
-            reads=tool.contract.effect is Effect.NONE,
+            reads=contract.effect is Effect.NONE,
+            known=known_by(arguments, contract.accepts, identities) if needs else None,
+            needs=tuple(needs),
+            risk=tool.foresight.risk(arguments, origin),
         )
 
     def _plan(self, ask: Ask, steps: tuple[Step, ...], *, intent: Intent, origin: str) -> Plan:
-        now = self.clock.now()
+        now, id = self.clock.now(), self.ids.new("plan")
         return Plan(
-            id=self.ids.new("plan"),
+            id=id,
             tenant=ask.tenant,
             session=ask.session,
-            turn=ask.turn,
+            turn=ask.turn or id,  # Without an input it is a turn of its own.
             input=ask.input,
             principal=ask.principal,
             origin=origin,
@@ -143,6 +254,23 @@ class Planner:
         return _done(turn, records, heard)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """A plan that can be recorded, with what a person may agree to where one has to."""
+
+    plan: Plan
+    approval: Approval | None = None
+    token: str = ""
+    question: str = ""
+
+
+def typed_words(plan: Plan) -> tuple[str, ...]:
+    """Return the words of which one has to be typed before a plan is run, () for a plain yes."""
+    typed = [preview.typed for preview in plan.previews if preview.typed]
+    common = [word for word in typed[0] if all(word in each for each in typed)] if typed else []
+    return tuple(common) or (typed[0] if typed else ())
+
+
 @dataclass(slots=True, eq=False)
 class Done:
     """What was done for a turn so far."""
@@ -161,15 +289,26 @@ class Done:
         return self.plan.intent if self.plan else {}
 
     @property
-    def seen(self) -> tuple[tuple[str, str, str], ...]:
-        """The reads that were made: tool, identity, observation."""
+    def seen(self) -> tuple[tuple[str, str, Place], ...]:
+        """The reads that were made: tool, identity, place."""
         if self.plan is None:
             return ()
         pairs = zip(self.plan.steps, self.plan.places, strict=True)
         return tuple(
-            (step.tool, step.identity, place.record)
+            (step.tool, step.identity, place)
             for step, place in pairs
             if step.reads and place.at is At.DONE
+        )
+
+    @property
+    def there(self) -> frozenset[tuple[str, str]]:
+        """The calls that were made and not found to be without effect: tool, identity."""
+        steps = zip(self.plan.steps, self.plan.places, strict=True) if self.plan else ()
+        known = {place.record: step.identity for step, place in steps if place.record}
+        return frozenset(
+            (o.tool, known.get(o.id, o.identity))
+            for o in self.operations.values()
+            if o.state not in NOTHING_OWED
         )
 
     def named(self, drop: Sequence[str]) -> list[str]:

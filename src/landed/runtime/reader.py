@@ -7,9 +7,10 @@ from landed.core.changes import Kind, Record
 from landed.core.contract import Contract
 from landed.core.declared import from_values
 from landed.core.errors import ProposalError, StoreError
-from landed.core.history import Item, View, history, was_told_before
-from landed.core.journal import Entry
+from landed.core.history import Item, View, has_endings, history, was_told_before
+from landed.core.journal import Entry, as_of
 from landed.core.operation import Operation, from_record
+from landed.core.plan import Plan, plan_from
 from landed.core.report import Report, report
 from landed.core.session import contract_id, contracts_of, kept_contract
 from landed.core.store import Store
@@ -48,6 +49,13 @@ class Reader:
         await self.contract(held.contract, of=id)
         return held
 
+    async def operations(self, *ids: str) -> dict[str, Operation]:
+        """Return those of these records that are operations, with their contracts learnt."""
+        held = {r.id: from_record(r) for r in await self.store.load(*ids) if _is_operation(r)}
+        for operation in held.values():
+            await self.contract(operation.contract, of=operation.id)
+        return held
+
     def value(self, operation: Operation, *, replayed: bool = False) -> Value:
         """Return an operation whose contract is at hand as the value its caller matches on."""
         return value_of(operation, self.contracts[operation.contract], replayed=replayed)
@@ -57,18 +65,32 @@ class Reader:
         records = await self.records(tenant=tenant, session=session)
         told: dict[str, Sequence[Entry]] = {}
         for record in records:
-            if record.kind is Kind.OPERATION and was_told_before(from_record(record)):
+            if _needs_journal(record):
                 told[record.id] = await self.store.journal(record=record.id, limit=PAGE)
         return history(records, told, self.contracts, view=view)
 
-    async def report(self, turn: str, *, language: str) -> Report:
+    async def plan(self, id: str, *, tenant: str = "") -> Plan:
+        """Return a plan. Raises `ProposalError` for an id that is not one, or of another tenant."""
+        records = await self.store.load(id)
+        if not records or records[0].kind is not Kind.PLAN or records[0].tenant != tenant:
+            raise ProposalError(f"there is no plan {id!r}")
+        return plan_from(records[0])
+
+    async def plan_at_end_of(self, plan: Plan, attempt: int) -> Plan:
+        """Return a plan as it was when one of its earlier attempts came to its end."""
+        (record,) = await self.store.load(plan.id)
+        entries = await self.store.journal(record=plan.id, limit=PAGE)
+        then = [plan_from(as_of(record, entry)) for entry in entries if entry.body is not None]
+        return next((one for one in reversed(then) if one.attempt == attempt), plan)
+
+    async def report(self, turn: str, *, language: str, now: float = 0.0) -> Report:
         """Return what the person is told of a turn. Raises `ProposalError` for an unknown id."""
         records = await self.store.load(turn)
-        if not records or records[0].kind not in (Kind.TURN, Kind.OPERATION):
+        if not records or records[0].kind not in _TURNS:
             raise ProposalError(f"there is no turn {turn!r}; use the id that `receive` returned")
         first = records[0]
         every = await self.records(tenant=first.tenant, session=first.session)
-        return report(turn, every, self.contracts, language=language)
+        return report(turn, every, self.contracts, language=language, now=now)
 
     async def records(self, *, tenant: str, session: str, after: int = 0) -> list[Record]:
         """Return a session's records made after a journal position, with their contracts learnt."""
@@ -85,3 +107,22 @@ class Reader:
             for digest in contracts_of(record):
                 await self.contract(digest, of=record.id)
         return records
+
+
+# What a turn may be known by: a call or a plan without an input is a turn of its own.
+_TURNS = frozenset({Kind.TURN, Kind.OPERATION, Kind.PLAN})
+
+
+def _is_operation(record: Record) -> bool:
+    return record.kind is Kind.OPERATION
+
+
+def _needs_journal(record: Record) -> bool:
+    """Whether more than the record as it is now is needed to tell what a model was told of it."""
+    match record.kind:
+        case Kind.OPERATION:
+            return was_told_before(from_record(record))
+        case Kind.PLAN:
+            return has_endings(plan_from(record))
+        case _:
+            return False

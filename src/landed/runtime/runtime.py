@@ -1,33 +1,26 @@
 """The verbs. Each writes one record, or hands one thing to a loop and rings; only loops act."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from landed.core.canonical import Json
 from landed.core.changes import Kind
 from landed.core.errors import ProposalError, StaleWriteError
 from landed.core.history import Item, View
-from landed.core.key import Ask
 from landed.core.operation import from_record
-from landed.core.plan import Plan, Wanted
 from landed.core.question import About, Question, QuestionState, last_question_name, question_from
 from landed.core.report import Report
-from landed.core.scope import Answered, AskPerson, Planned, Revised, Told
+from landed.core.scope import Answered, AskPerson, Told
 from landed.core.session import Input, input_of, opening, saying, unacted
-from landed.core.value import PlanValue
-from landed.core.yes import Answer, read
-from landed.runtime.performing import Performing
-from landed.runtime.waiting import PlanWaiter
+from landed.core.yes import Answer, read_answer
+from landed.runtime.deciding import Deciding
 
 INPUT_MAX = 100_000  # characters
-PLAN_PATIENCE_S = 300.0
 
 _YES = {Answer.YES: True, Answer.NO: False, Answer.OTHER: None}
 
 
 @dataclass(slots=True, eq=False)
-class Runtime(Performing):
+class Runtime(Deciding):
     """An open runtime: made by `landed.open`, entered with `async with`.
 
     It belongs to the event loop it was entered on; a verb called from another loop raises
@@ -78,50 +71,6 @@ class Runtime(Performing):
             return input_of(first)
         return received
 
-    async def propose(
-        self,
-        calls: Sequence[Wanted] = (),
-        *,
-        ask: Ask,
-        intent: Mapping[str, Json] | None = None,
-        origin: str = "user",
-        patience_s: float = PLAN_PATIENCE_S,
-    ) -> PlanValue:
-        """Carry out ordered calls as one unit, each step once, and return what it came to.
-
-        With an `intent` and no calls, the application's `plan_for` makes the calls. Returns when
-        the plan is over, or after `patience_s` seconds as it stands. The same ask again joins the
-        same plan. Raises `ProposalError` for what cannot be carried out; nothing was sent then.
-        """
-        self._check_open()
-        planned = self.planner.proposed(ask, calls, intent or {}, origin)
-        return await self._carry_out(planned, patience_s)
-
-    async def revise(
-        self,
-        turn: str,
-        heard: Input,
-        *,
-        wanted: Sequence[Wanted] | None = None,
-        change: Mapping[str, Json] | None = None,
-        drop: Sequence[str] = (),
-        call_id: str = "revise",
-        patience_s: float = PLAN_PATIENCE_S,
-    ) -> PlanValue:
-        """Change what `turn` wants to what `heard` asks for, and carry that out.
-
-        Give the calls that are `wanted` now, or the `change` to the turn's intent. What is equal is
-        kept; what changed is released once its replacement holds, or corrected where it cannot be
-        taken back; what is left out is a question, unless `drop` names it (by operation or tool).
-        Returns when all that is done, but for what waits for a person. Raises `ProposalError` for a
-        turn that is unknown, has ended, or was revised already.
-        """
-        self._check_open()
-        revised = await self.planner.revised(
-            turn, heard, wanted=wanted, change=change or {}, drop=drop, call_id=call_id
-        )
-        return await self._carry_out(revised, patience_s)
-
     async def ask(
         self, heard: Input, text: str, *, turn: str = "", claim: str = "", operation: str = ""
     ) -> str:
@@ -157,18 +106,6 @@ class Runtime(Performing):
         await loop.hand_in(asked)
         return await self._asked(heard, text)
 
-    async def approve(self, question: str, *, principal: str) -> None:
-        """Say yes to a question, as the person it was put to.
-
-        Raises `ProposalError`, the same for a question that does not exist, is answered, or was put
-        to somebody else.
-        """
-        await self._answer(question, principal, yes=True)
-
-    async def decline(self, question: str, *, principal: str) -> None:
-        """Say no to a question, as the person it was put to; raises as `approve` does."""
-        await self._answer(question, principal, yes=False)
-
     async def unacted(self, session: str = "main", *, tenant: str = "default") -> tuple[Input, ...]:
         """Return the inputs that were acknowledged and that nothing was done for yet.
 
@@ -197,7 +134,7 @@ class Runtime(Performing):
         """
         self._check_open()
         spoken = language or self.settings.language
-        told = await self.driver.reader.report(turn, language=spoken)
+        told = await self.driver.reader.report(turn, language=spoken, now=self._clock.now())
         await self._keep_said(told)
         return told
 
@@ -217,20 +154,43 @@ class Runtime(Performing):
             await asyncio.gather(*map(loop.hand_in, told))
 
     async def _take_down(self, received: Input) -> None:
-        last = None
+        asked = None
         if received.origin == "user":
-            last = await self._last_question(received.tenant, received.session)
-        if last is None or last.principal not in ("", received.principal):
+            asked = await self._answers(received)
+        if asked is None:
             await self.driver.store.commit(opening(received))
             return
+        question, yes = asked
         answered = Answered(
-            question=last.id,
-            yes=_YES[read(received.text)],
+            question=question.id,
+            yes=yes,
             principal=received.principal,
             heard=received,
             at=received.at,
         )
-        await self.driver.loop_of(tenant=last.tenant, session=last.session).hand_in(answered)
+        loop = self.driver.loop_of(tenant=question.tenant, session=question.session)
+        await loop.hand_in(answered)
+
+    async def _answers(self, received: Input) -> tuple[Question, bool | None] | None:
+        """Return which question these words answer, and how; None for words that answer none.
+
+        A bare yes or no answers the last question of the conversation, one with a number the open
+        question that was shown with it. Any other words let the last one lapse.
+        """
+        last = await self._last_question(received.tenant, received.session)
+        reading = read_answer(received.text, typed=last.typed if last else ())
+        if reading.number is not None:
+            last = await self._numbered(received, reading.number)
+        if last is None or last.principal not in ("", received.principal):
+            return None
+        return last, _YES[reading.answer]
+
+    async def _numbered(self, received: Input, number: int) -> Question | None:
+        """Return the open question that was shown with a number in this conversation."""
+        records = await self.driver.reader.records(tenant=received.tenant, session=received.session)
+        every = [question_from(r) for r in records if r.kind is Kind.QUESTION]
+        shown = [q for q in every if q.number == number and q.state is QuestionState.OPEN]
+        return shown[-1] if shown else None
 
     async def _asked(self, heard: Input, text: str) -> str:
         """Return the question of that text which was put for an input, "" for none."""
@@ -246,44 +206,6 @@ class Runtime(Performing):
         (record,) = await self.driver.store.load(holders[name])
         last = question_from(record)
         return last if last.state is QuestionState.OPEN else None
-
-    async def _answer(self, question: str, principal: str, *, yes: bool) -> None:
-        self._check_open()
-        records = await self.driver.store.load(question)
-        asked = question_from(records[0]) if records and _is_question(records[0].kind) else None
-        if (
-            asked is None
-            or asked.state is not QuestionState.OPEN
-            or asked.principal not in ("", principal)
-        ):
-            raise ProposalError(f"there is no open question {question!r} for you to answer")
-        answered = Answered(
-            question=question, yes=yes, principal=principal, heard=None, at=self._clock.now()
-        )
-        await self.driver.loop_of(tenant=asked.tenant, session=asked.session).hand_in(answered)
-
-    async def _carry_out(self, planned: Planned | Revised, patience_s: float) -> PlanValue:
-        plan = planned.plan
-        waiter = PlanWaiter(
-            plan=plan.id,
-            future=asyncio.get_running_loop().create_future(),
-            until=self._clock.now() + patience_s,
-        )
-        self.driver.loop_of(tenant=plan.tenant, session=plan.session).plan(planned, waiter)
-        answer = await waiter.future
-        return await self._plan_value(answer.plan, replayed=answer.replayed)
-
-    async def _plan_value(self, plan: Plan, *, replayed: bool) -> PlanValue:
-        told = await self.driver.reader.report(plan.turn, language=self.settings.language)
-        return PlanValue(
-            plan=plan.id,
-            turn=plan.turn,
-            state=plan.state,
-            text=told.text,
-            operations=told.operations,
-            questions=told.questions,
-            replayed=replayed,
-        )
 
     async def _keep_said(self, told: Report) -> None:
         """Keep what was told of a turn, once for each text."""

@@ -13,6 +13,27 @@ Lingering = asyncio.Future[SendOutcome]
 REASON_MAX = 300
 
 
+class Stop:
+    """A stop token, as tools know it (`landed.core.tool.StopToken`), and the hand that sets it."""
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._event = asyncio.Event()
+
+    def is_cancelled(self) -> bool:
+        """Whether the tool may end early."""
+        return self._asked
+
+    async def wait(self) -> None:
+        """Wait until it may."""
+        await self._event.wait()
+
+    def cancel(self) -> None:
+        """Ask the tool to end early; on the event loop that the runtime belongs to."""
+        self._asked = True
+        self._event.set()
+
+
 async def sent(
     tool: Tool, call: Call, *, seconds: float, lingers: Callable[[Lingering], None]
 ) -> SendOutcome:

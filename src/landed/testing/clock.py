@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from datetime import UTC, datetime
+from hashlib import sha256
 
 # Operations and observations are one series, so that a call keeps its number whatever its effect.
 _PREFIXES = {
@@ -68,3 +69,7 @@ class CountingIds:
         """The next id of the series that starts with `prefix`."""
         self._last[prefix] += 1
         return f"{prefix}{self._last[prefix]}"
+
+    def chance(self, size: int) -> bytes:
+        """Bytes that come out the same in every run, and are no secret: for simulation alone."""
+        return sha256(self.next("chance-").encode()).digest()[:size]

@@ -15,7 +15,7 @@ from landed.core.outcome import Absent, AnswerLost, LookOutcome, Refused, SendOu
 from landed.core.rules import RULES, Rules
 from landed.core.scope import LetGo, Next, Revised, Scope, StopWaiting
 from landed.core.store import Store
-from landed.core.tool import Call, Tool
+from landed.core.tool import Call, Foresight, Tool
 from landed.testing.forgetful import ForgetfulStore
 
 
@@ -153,6 +153,11 @@ class Rekeyed:
     def schema(self) -> Mapping[str, Json]:
         """See `name`."""
         return self.inner.schema
+
+    @property
+    def foresight(self) -> Foresight:
+        """See `name`."""
+        return self.inner.foresight
 
     @property
     def interruptible(self) -> bool:

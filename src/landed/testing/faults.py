@@ -19,7 +19,7 @@ from landed.core.outcome import LookOutcome, SendOutcome
 from landed.core.plan import PlanEvent
 from landed.core.question import QuestionEvent
 from landed.core.store import Fact, Store
-from landed.core.tool import Call, Tool
+from landed.core.tool import Call, Foresight, Tool
 from landed.core.undo import ReleaseEvent
 
 COMMANDS = ("send", "lookup", "close", "read-back")
@@ -181,6 +181,11 @@ class FaultyTool:
     def schema(self) -> Mapping[str, Json]:
         """See `name`."""
         return self.inner.schema
+
+    @property
+    def foresight(self) -> Foresight:
+        """See `name`."""
+        return self.inner.foresight
 
     @property
     def interruptible(self) -> bool:

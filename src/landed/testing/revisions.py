@@ -343,6 +343,6 @@ SCENARIOS: tuple[Scenario, ...] = (
         line="The forecast moves the table: nobody asked for that, so Friday needs the user's yes.",
         script=rain,
         holds=(FRIDAY, SATURDAY_SECOND),
-        says=("Booked R2 (Sat 19:00 for 4)", "is final. Shall I?"),
+        says=("booked R2 (Sat 19:00 for 4)", "is final. Shall I?"),
     ),
 )

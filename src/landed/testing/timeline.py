@@ -13,7 +13,7 @@ from landed.core.event import Event
 from landed.core.journal import Entry, as_of
 from landed.core.operation import Happened, Operation, Source, State, from_record
 from landed.core.plan import At, PlanEvent, plan_from
-from landed.core.question import QuestionEvent, question_from
+from landed.core.question import About, QuestionEvent, question_from
 from landed.core.session import input_of, observation_of
 from landed.core.store import Store
 from landed.core.undo import ReleaseEvent, release_from
@@ -63,6 +63,7 @@ class Timeline:
     listener: Callable[[Line], None] = lambda line: None
     lines: list[Line] = field(default_factory=list[Line])
     made: dict[str, str] = field(default_factory=dict[str, str])
+    steps: dict[str, int] = field(default_factory=dict[str, int])
 
     def add(self, type: str, text: str, *, operation: str = "", subject: str = "") -> None:
         """Add a line of ours, after whatever the services did before."""
@@ -152,22 +153,34 @@ def _release(timeline: Timeline, move: Move) -> None:
 
 def _question(timeline: Timeline, move: Move) -> None:
     asked = question_from(move.after)
-    type, said = QUESTION_LINES[QuestionEvent(move.event.name)]
-    timeline.add(type, said.format(id=asked.id, text=asked.text, by=asked.answered_by))
+    event = QuestionEvent(move.event.name)
+    type, said = QUESTION_LINES[event]
+    steps = 1
+    if asked.about is About.PLAN:
+        steps = timeline.steps.get(asked.turn, 1)
+        type = "plan.ask" if event is QuestionEvent.ASKED else type
+    text = " / ".join(asked.text.splitlines())
+    by = asked.answered_by or "the user"
+    timeline.add(type, said.format(id=asked.id, text=text, by=by, steps=steps))
 
 
 def _plan(timeline: Timeline, move: Move) -> None:
-    """Tell of a step that is not carried out because it was done already."""
-    plan = plan_from(move.after)
-    if PlanEvent(move.event.name) is PlanEvent.PLANNED:
+    """Tell what becomes of a plan, and of a step that is not carried out or was done already."""
+    plan, event = plan_from(move.after), PlanEvent(move.event.name)
+    timeline.steps[plan.turn] = len(plan.steps)
+    if event in PLAN_LINES:
+        count = f"{plan.done} of {len(plan.steps)} done"
+        said = PLAN_LINES[event].format(by=plan.by, why=plan.why, count=count, attempt=plan.attempt)
+        timeline.add("plan", f"{plan.turn} {' / '.join(said.splitlines())}")
+    if event in (PlanEvent.PLANNED, PlanEvent.PROPOSED):
         for step in plan.steps:
             if step.keeps:
                 timeline.add("skip", f"{plan.turn} {step.tool}: kept, {step.keeps}")
-    if PlanEvent(move.event.name) is PlanEvent.SUPERSEDED:
+    if event is PlanEvent.SUPERSEDED:
         for step, place in zip(plan.steps, plan.places, strict=True):
             if place.at is At.WAITING and not step.reads:
                 timeline.add("skip", f"{plan.turn} {step.tool}: not done, superseded by {plan.why}")
-    if PlanEvent(move.event.name) is PlanEvent.BROKE_OFF:
+    if event is PlanEvent.BROKE_OFF:
         timeline.add("skip", f"{plan.turn} the rest is not done: {plan.why}")
 
 
@@ -198,9 +211,22 @@ RELEASE_LINES: Mapping[ReleaseEvent, tuple[str, str]] = {
     ReleaseEvent.UNDONE: ("release", "{turn} {what}: done"),
 }
 
+# What is not here is told by the steps, or by the question that it comes from.
+PLAN_LINES: Mapping[PlanEvent, str] = {
+    PlanEvent.FOUND_INVALID: "invalid: {why}",
+    PlanEvent.EXPIRED: "expired: {why}",
+    PlanEvent.ABANDONED: "abandoned: {why}",
+    PlanEvent.RETRIED: "attempt {attempt}: {count} before",
+    PlanEvent.STOP_ASKED: "{by} stops it: {count} so far",
+    PlanEvent.STOPPED: "stopped: {count}",
+    PlanEvent.UNDO_ASKED: "{by} takes it back",
+    PlanEvent.UNDONE: "taken back",
+    PlanEvent.UNDO_BROKE_OFF: "not all of it could be taken back: {why}",
+}
+
 QUESTION_LINES: Mapping[QuestionEvent, tuple[str, str]] = {
     QuestionEvent.ASKED: ("compensate.ask", "{id}: {text}"),
-    QuestionEvent.APPROVED: ("approval", "{id}: runs exactly its 1 step(s), {by} said yes"),
+    QuestionEvent.APPROVED: ("approval", "{id}: runs exactly its {steps} step(s), {by} said yes"),
     QuestionEvent.DECLINED: ("approval", "{id}: declined, {by} said no"),
     QuestionEvent.LAPSED: ("approval", "{id}: lapsed, nobody answered it"),
 }

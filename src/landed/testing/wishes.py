@@ -179,8 +179,13 @@ async def saturday_unknowable(agent: Agent) -> None:
 
 
 async def rain(agent: Agent) -> None:
-    """Not the user but the weather changes the plan."""
-    await changed(agent, RAIN, origin="weather")
+    """Not the user but the weather changes the plan: the user is asked about it, and agrees."""
+    heard, plan = await agent.start(GROUP, delivery="d1")
+    await agent.until(*COMMITTED)
+    moved = await agent.change(heard.turn, RAIN, delivery="d2", origin="weather")
+    await plan
+    await agent.say(YES, delivery="d3")
+    await agent.answer(moved)
 
 
 async def group(agent: Agent) -> None:

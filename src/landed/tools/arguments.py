@@ -1,15 +1,20 @@
 """The arguments of one tool: their JSON Schema for the model, and the check that values fit.
 
+Numbers that differ only in form are one number: 1, 1.0 and 1e0 are stored as the same int, also for
+an `int` parameter; 1.5 is refused there. A `Decimal` is an amount: see `landed.tools.amounts`.
+
 Pydantic does the work and is loaded when the first schema or check is needed: a program that only
 registers its tools does not pay for it.
 """
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cached_property
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, cast
 
-from landed.core.canonical import Json, checked
+from landed.core.canonical import MAX_BYTES, MAX_DEPTH, Json, checked
 from landed.core.errors import ContractError, ProposalError
+from landed.tools.amounts import in_one_form, inexact, schemas
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
@@ -46,7 +51,8 @@ class Arguments:
         from pydantic.errors import PydanticUserError
 
         try:
-            schema = cast("dict[str, Any]", checked(self._model.model_json_schema()))
+            made = self._model.model_json_schema(schema_generator=schemas())
+            schema = cast("dict[str, Any]", checked(made))
         except (PydanticUserError, ProposalError) as error:
             raise self._unfit(error) from error
         # Titles only repeat the names, and a model pays for every word.
@@ -64,18 +70,26 @@ class Arguments:
             raise ProposalError(
                 f"{self._tool}: {name} is filled by the runtime, never by the caller; leave it out"
             )
+        _require_flat(self._tool, arguments)
         try:
             read = self._model.model_validate(arguments)
         except ValueError as error:  # Pydantic's ValidationError, but for the cost of importing it.
             problems = _problems(cast("ValidationError", error))
             raise ProposalError(f"{self._tool}: {problems}") from None
+        if wrong := list(islice(inexact(arguments, read), PROBLEMS_SHOWN)):
+            raise ProposalError(f"{self._tool}: {'; '.join(wrong)}")
+        return self._stored(read)
+
+    def _stored(self, read: "BaseModel") -> Mapping[str, Json]:
         stored = self._dumped(read)
-        if self._read_again(stored) != read:
+        again = self._read_again(stored)
+        if again != read:
             raise ContractError(
                 f"{self._tool}: its arguments do not survive being stored as JSON; use types that"
                 " read back as they were written"
             )
-        return stored
+        form = cast("Mapping[str, Json]", in_one_form(stored, again))
+        return form if form == stored or self._read_again(form) == read else stored
 
     def typed(self, stored: Mapping[str, Json]) -> dict[str, object]:
         """Return checked arguments as the Python values that the tool's own types ask for.
@@ -126,6 +140,25 @@ class Arguments:
             f"{self._tool}: the types of its arguments make no JSON Schema ({error}); annotate each"
             " with a type that JSON can carry and that can be resolved where the tool is defined"
         )
+
+
+def _require_flat(tool: str, arguments: object) -> None:
+    """Refuse what is nested too deep before anything walks down it."""
+    level: list[object] = [arguments]
+    for _ in range(MAX_DEPTH + 1):
+        # One list may stand in a million places; what is cut off here is refused for its size.
+        level = list(islice(chain.from_iterable(map(_inside, level)), MAX_BYTES + 1))
+        if not level:
+            return
+        if len(level) > MAX_BYTES:
+            raise ProposalError(f"{tool}: its arguments hold more than {MAX_BYTES} values")
+    raise ProposalError(f"{tool}: its arguments are nested deeper than {MAX_DEPTH} levels")
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, Mapping):
+        return cast("Mapping[object, object]", value).values()
+    return cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
 
 
 def _problems(error: "ValidationError") -> str:

@@ -26,6 +26,7 @@ from landed.core.outcome import (
 from landed.core.tool import Call
 from landed.tools.arguments import Arguments, Fields
 from landed.tools.classify import Classifier, bounded, described, nothing_proven, of_error
+from landed.tools.foresight import Foresight, foresight
 from landed.tools.promises import Promises
 from landed.tools.threads import Threads
 
@@ -84,10 +85,16 @@ def tool(
 
     def register(function: Callable[P, R_co]) -> FunctionTool[P, R_co]:
         called = name or getattr(function, "__name__", type(function).__name__)
-        contract = _contract({**promises, **said}, questions, tool=called)
+        seen, plain = foresight(called, {**promises, **said})
+        contract = _contract(plain, questions, tool=called)
         _check_function(function, contract, tool=called)
         return FunctionTool(
-            function, name=called, contract=contract, questions=questions, raises=raises
+            function,
+            name=called,
+            contract=contract,
+            questions=questions,
+            raises=raises,
+            foresight=seen,
         )
 
     return register
@@ -121,8 +128,10 @@ class FunctionTool(Generic[P, R_co]):
         contract: Contract,
         questions: Questions,
         raises: Classifier,
+        foresight: Foresight,
     ) -> None:
         self.name = name
+        self.foresight = foresight
         self.contract = contract
         self.interruptible = inspect.iscoroutinefunction(function)
         self._function = function

@@ -14,6 +14,7 @@ from landed.core.tool import Call
 from landed.tools.arguments import Arguments
 from landed.tools.classify import described
 from landed.tools.exchange import Exchange, HeadersOf, Reply
+from landed.tools.foresight import foresight
 from landed.tools.promises import Promises
 from landed.tools.reading import Reading, answer_of, outcome_of
 from landed.tools.routes import Route, route
@@ -74,7 +75,7 @@ class HttpTool:
         **promises: Unpack[Promises],
     ) -> None:
         asked = {"lookup": lookup, "close": close, "read_back": read_back}
-        plain: dict[str, object] = {**promises, "effect": effect}
+        self.foresight, plain = foresight(name, {**promises, "effect": effect})
         plain |= {question: bool(spec) for question, spec in asked.items()}
         self.name = name
         self.contract = check(from_values(plain, tool=name), tool=name)

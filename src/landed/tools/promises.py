@@ -1,16 +1,21 @@
 """The fields of a contract as keyword arguments, so that type checkers and editors know them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypedDict
+from typing import Literal
+
+from landed.tools.foresight import Forethought
 
 
-class Promises(TypedDict, total=False):
+class Promises(Forethought, total=False):
     """What a tool's author may promise besides its effect and its questions.
 
     `landed.core.contract.Contract` says what each one means, and holds the defaults.
     """
 
-    risk: Literal["safe", "confirm"]
+    permission: str
+    freshness: Literal["strict", "tolerate", "none"]
+    tolerates: Sequence[str]
+    on_expiry: Literal["replan", "stop"]
     service: str
     keyed: str
     key_form: str
@@ -20,8 +25,12 @@ class Promises(TypedDict, total=False):
     settlement_lag_s: float
     refuses_after_s: float | None
     makes: str
+    makes_type: str
+    accepts: Mapping[str, str]
+    unique: Sequence[str]
     undo: str
     undo_arguments: Mapping[str, str]
+    undo_where: str
     undo_priced_by: str
     undo_price: str
     undo_within_s: float | None
@@ -31,6 +40,7 @@ class Promises(TypedDict, total=False):
     target: Sequence[str]
     on_interrupt: Literal["finish", "wait", "stop_and_resolve"]
     wait_s: float
+    stops_midway: bool
     order: Literal["secure_first", "release_first"]
     order_why: str
     while_unknown: Literal["wait", "replace"]

@@ -2,7 +2,8 @@
 
     restaurant   books and cancels tables: keys, lookup, close, fees that can change
     texts        sends texts: no keys, nothing to ask, nothing to take back
-    far_side     what the two have in common
+    invoicing    drafts, issues, voids, collects and reminds: numbers that are never used twice
+    far_side     what they have in common
     faults       what can go wrong with a request, as values
     transport    a world in the same process, behind an httpx2 client
     serve        a world as a process of its own

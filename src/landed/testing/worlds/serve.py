@@ -3,8 +3,9 @@
     python -m landed.testing.worlds.serve restaurant \
         --db PATH --port 0 --faults JSON --settings JSON
 
-prints one line, `ready http://127.0.0.1:PORT`, and serves until it is terminated; `texts` is the
-other world it knows. `start` does the same from Python and waits for that line.
+prints one line, `ready http://127.0.0.1:PORT`, and serves until it is terminated; `texts` and
+`invoicing` are the other worlds it knows. `start` does the same from Python and waits for that
+line.
 """
 
 import argparse
@@ -26,7 +27,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from landed.testing.worlds import restaurant, texts
+from landed.testing.worlds import invoicing, restaurant, texts
 from landed.testing.worlds.faults import CUT, Clock, Fault
 
 HOST = "127.0.0.1"
@@ -46,6 +47,7 @@ class _World:
 
 
 WORLDS = {
+    "invoicing": _World(invoicing.app, invoicing.Invoicing),
     "restaurant": _World(restaurant.app, restaurant.Restaurant),
     "texts": _World(texts.app, texts.Texts),
 }

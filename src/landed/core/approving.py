@@ -1,0 +1,236 @@
+"""A person's word about a plan, folded into the records: yes, no, something else, or too late.
+
+Taking an approval and starting the plan is one unit: there is no moment at which the one is done
+and the other is not, and of two clicks the second finds it taken. A yes presented in vain is an
+event of the approval (`approval_refused`, with the problem), and uses nothing up.
+"""
+
+from collections.abc import Callable, Mapping
+
+from landed.core.approval import (
+    Approval,
+    ApprovalEvent,
+    ApprovalState,
+    Presented,
+    Problem,
+    Purpose,
+    problem,
+    token_name,
+)
+from landed.core.changes import Hold
+from landed.core.draft import Draft
+from landed.core.plan import PLAN_MOVES, At, Place, Plan, PlanEvent, PlanState
+from landed.core.plan_sentences import BY_OTHER_WORDS, BY_THE_CLOCK
+from landed.core.question import Question, QuestionEvent, QuestionState
+from landed.core.scope import Offering, PlanTold, Presenting
+from landed.core.stopping import stop
+from landed.core.undoing import undo_plan
+
+CLOCK = "clock"
+
+
+def begin(
+    draft: Draft, plan: Plan, *, ask_name: str, approval: Approval | None, question: str
+) -> Plan:
+    """Record a plan that is not stored yet, with what a person may agree to."""
+    made = draft.make_plan(plan, ask_name=ask_name)
+    old = draft.plans.get(plan.supersedes)
+    if old is not None and PlanEvent.SUPERSEDED in PLAN_MOVES[old.state]:
+        draft.move_plan(old, PlanEvent.SUPERSEDED, why=made.id)
+        close_approvals(draft, old.id)
+    if approval is not None:
+        draft.ask_yes(approval, question, turn=made.turn)
+    return made
+
+
+def offer(draft: Draft, arrival: Offering) -> None:
+    """Hand out a yes for what may follow: the same one anew, or one that was not there before."""
+    wanted = arrival.approval
+    held = draft.approvals.get(wanted.id)
+    plan = draft.plans[wanted.plan]
+    if not _fits(plan, wanted) or (held is not None and held.state is not ApprovalState.OPEN):
+        draft.answer(arrival, Problem.OVER)
+    elif held is None:
+        draft.ask_yes(wanted, arrival.question, turn=plan.turn)
+    else:
+        draft.takes.append(Hold(name=token_name(wanted.token), record=held.id))
+        draft.move_approval(held, ApprovalEvent.RENEWED, token=wanted.token, at=draft.now)
+
+
+def present(draft: Draft, arrival: Presenting) -> None:
+    """Take a yes or a no that came by a button."""
+    approval = draft.approvals[arrival.approval]
+    came = _use(draft, approval, arrival.presented, yes=arrival.yes)
+    draft.answer(arrival, came)
+    if came is Problem.NONE:
+        by = QuestionEvent.APPROVED if arrival.yes else QuestionEvent.DECLINED
+        _close_question(draft, approval.question, by, who=arrival.presented.principal)
+
+
+def heard(draft: Draft, question: Question, *, yes: bool | None, by: str) -> Problem:
+    """Take a yes, a no, or other words, that came as the answer to the question of an approval."""
+    approval = draft.approvals[question.subject]
+    if yes is None:
+        lapse_approval(draft, approval, by=by, why=BY_OTHER_WORDS)
+        return Problem.NONE
+    presented = Presented(
+        purpose=approval.purpose,
+        principal=by,
+        tenant=question.tenant,
+        session=question.session,
+    )
+    return _use(draft, approval, presented, yes=yes)
+
+
+def _use(draft: Draft, approval: Approval, presented: Presented, *, yes: bool) -> Problem:
+    plan = draft.plans[approval.plan]
+    found = problem(approval, plan, presented, keys=draft.scope.keys, now=draft.now)
+    if found is Problem.NONE and not _fits(plan, approval):
+        found = Problem.OVER
+    if found is Problem.NONE and yes and not _START[approval.purpose](draft, approval, plan):
+        found = Problem.OVER
+    if found is not Problem.NONE:
+        draft.move_approval(
+            draft.approvals[approval.id],
+            ApprovalEvent.REFUSED,
+            problem=found,
+            by=presented.principal,
+            at=draft.now,
+        )
+        if found is Problem.EXPIRED and plan.expired(draft.now):
+            _expire(draft, plan, by=CLOCK, why=BY_THE_CLOCK)
+        return found
+    event = ApprovalEvent.TAKEN if yes else ApprovalEvent.DECLINED
+    draft.move_approval(draft.approvals[approval.id], event, by=presented.principal, at=draft.now)
+    if not yes and plan.state is PlanState.PROPOSED:
+        why = "the person said no"
+        draft.move_plan(plan, PlanEvent.DECLINED, by=presented.principal, why=why)
+    return Problem.NONE
+
+
+def _fits(plan: Plan, approval: Approval) -> bool:
+    """Whether the plan is still where this yes would take it on from."""
+    event, ahead = _FROM[approval.purpose]
+    return event in PLAN_MOVES[plan.state] and approval.attempt == plan.attempt + ahead
+
+
+_FROM: Mapping[Purpose, tuple[PlanEvent, int]] = {
+    Purpose.CONFIRM: (PlanEvent.APPROVED, 0),
+    Purpose.RETRY: (PlanEvent.RETRIED, 1),
+    Purpose.UNDO: (PlanEvent.UNDO_ASKED, 0),
+}
+
+
+def _confirm(draft: Draft, approval: Approval, plan: Plan) -> bool:
+    draft.move_plan(
+        plan,
+        PlanEvent.APPROVED,
+        send_by=draft.now + approval.send_within_s,
+        worker=draft.scope.worker or plan.worker,
+    )
+    return True
+
+
+def _retry(draft: Draft, approval: Approval, plan: Plan) -> bool:
+    retry(draft, plan, send_by=draft.now + approval.send_within_s)
+    return True
+
+
+def retry(draft: Draft, plan: Plan, *, send_by: float) -> None:
+    """Run the same plan once more: what is done stays done, what broke is done anew."""
+    places = tuple(
+        Place(record=place.record, attempt=plan.attempt + 1)
+        if place.at in (At.BROKEN, At.WAITING)
+        else place
+        for place in plan.places
+    )
+    draft.move_plan(
+        plan,
+        PlanEvent.RETRIED,
+        places=places,
+        attempt=plan.attempt + 1,
+        send_by=send_by,
+        ended_at=0.0,
+        why="",
+        changed=(),
+        worker=draft.scope.worker or plan.worker,
+    )
+
+
+def _undo(draft: Draft, approval: Approval, plan: Plan) -> bool:
+    told = PlanTold(plan=plan.id, event=PlanEvent.UNDO_ASKED, by=approval.principal, at=draft.now)
+    return undo_plan(draft, told, plan)
+
+
+_START: Mapping[Purpose, Callable[[Draft, Approval, Plan], bool]] = {
+    Purpose.CONFIRM: _confirm,
+    Purpose.RETRY: _retry,
+    Purpose.UNDO: _undo,
+}
+
+
+def tell(draft: Draft, arrival: PlanTold) -> None:
+    """Take somebody's word about a plan that needs no approval: stop, abandon, retry, undo, end."""
+    plan = draft.plans[arrival.plan]
+    if not _TOLD[arrival.event](draft, arrival, plan):
+        draft.answer(arrival, Problem.OVER)
+
+
+def _end(draft: Draft, arrival: PlanTold, plan: Plan) -> bool:
+    if arrival.event not in PLAN_MOVES[plan.state]:
+        return False
+    draft.move_plan(plan, arrival.event, by=arrival.by, why=arrival.why)
+    close_approvals(draft, plan.id)
+    return True
+
+
+def _again(draft: Draft, arrival: PlanTold, plan: Plan) -> bool:
+    if PlanEvent.RETRIED not in PLAN_MOVES[plan.state] or plan.changed:
+        return False
+    retry(draft, plan, send_by=arrival.send_by)
+    return True
+
+
+_TOLD: Mapping[PlanEvent, Callable[[Draft, PlanTold, Plan], bool]] = {
+    PlanEvent.STOP_ASKED: stop,
+    PlanEvent.ABANDONED: _end,
+    PlanEvent.EXPIRED: _end,
+    PlanEvent.RETRIED: _again,
+    PlanEvent.UNDO_ASKED: undo_plan,
+}
+
+
+def lapse_approval(draft: Draft, approval: Approval, *, by: str, why: str) -> None:
+    """Let a yes that was not given lapse, and with it a plan that waited for it."""
+    if approval.state is not ApprovalState.OPEN:
+        return
+    draft.move_approval(approval, ApprovalEvent.LAPSED, by=by, at=draft.now)
+    plan = draft.plans[approval.plan]
+    if plan.state is PlanState.PROPOSED:
+        _expire(draft, plan, by=by, why=why)
+
+
+def _expire(draft: Draft, plan: Plan, *, by: str, why: str) -> None:
+    draft.move_plan(plan, PlanEvent.EXPIRED, by=by, why=why)
+    close_approvals(draft, plan.id)
+
+
+def close_approvals(draft: Draft, plan: str) -> None:
+    """Nothing that was offered for a plan can be given any more, and nobody is asked."""
+    for approval in list(draft.approvals.values()):
+        if approval.plan == plan and approval.state is ApprovalState.OPEN:
+            draft.move_approval(approval, ApprovalEvent.LAPSED, at=draft.now)
+            lapse(draft, approval.question)
+
+
+def lapse(draft: Draft, question: str) -> None:
+    """Let a question go unanswered, where it is still open."""
+    _close_question(draft, question, QuestionEvent.LAPSED, who="")
+
+
+def _close_question(draft: Draft, id: str, event: QuestionEvent, *, who: str) -> None:
+    asked = draft.questions.get(id)
+    if asked is None or asked.state is not QuestionState.OPEN:
+        return
+    answer: dict[str, object] = {"answered_by": who, "answered_at": draft.now} if who else {}
+    draft.move_question(asked, event, **answer)

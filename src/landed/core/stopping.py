@@ -1,0 +1,120 @@
+"""Stopping: a plan halfway, or the wait for one call. Stopping the wait does not stop the work.
+
+A stop talks to nobody: it is a write on the plan, from whatever process, and first sends go in only
+with the plan as it is. Done stays done, what was not sent is withdrawn, what is out is settled (a
+clean stop obeys its contract's `on_interrupt`, a hard one waits for nobody and leaves it in doubt),
+and every release that the plan still owes becomes a question.
+"""
+
+from dataclasses import replace
+
+from landed.core.advancing import NOT_LANDED, has_landed
+from landed.core.draft import Draft
+from landed.core.operating import STOPPED
+from landed.core.operation import MOVES, Happened, Operation, State
+from landed.core.plan import PLAN_MOVES, At, Place, Plan, PlanEvent, PlanState, placed
+from landed.core.scope import LetGo, PlanTold, StopMidway, StopWaiting, Watching
+from landed.core.session import Observation, observing
+from landed.core.undo import RELEASE_MOVES, ReleaseEvent, made_by
+
+_OUT = frozenset({State.SENT, State.RESENT})
+_OWED = frozenset({"owed_if_landed", "owed", "due"})
+
+
+def stop(draft: Draft, arrival: PlanTold, plan: Plan) -> bool:
+    """Mark a plan as stopped by somebody; return whether there was anything left to stop."""
+    harder = plan.state is PlanState.STOPPING and arrival.hard
+    if PlanEvent.STOP_ASKED in PLAN_MOVES[plan.state]:
+        draft.move_plan(plan, PlanEvent.STOP_ASKED, by=arrival.by, why=arrival.why)
+        _ask_about_releases(draft, plan)
+        drop_reads(draft, plan.id)
+    elif not harder:
+        return False
+    reason = f"{arrival.by or 'a person'} stopped it"
+    for place in plan.places:
+        if place.at is At.OUT and place.record in draft.operations:
+            let_go(draft, LetGo(operation=place.record, reason=reason, at=arrival.at))
+            _interrupt(draft, draft.operations[place.record], hard=arrival.hard)
+    return True
+
+
+def let_go(draft: Draft, arrival: LetGo) -> None:
+    """Take an operation for no longer wanted: what was not sent is withdrawn, the rest resolved."""
+    operation = draft.operations[arrival.operation]
+    if operation.state is State.RECORDED:
+        draft.move(operation, Happened.WITHDRAWN, arrival.reason)
+    elif operation.wanted and Happened.UNWANTED in MOVES[operation.state]:
+        draft.move(
+            operation,
+            Happened.UNWANTED,
+            arrival.reason,
+            wanted=False,
+            unwanted_at=arrival.at,
+        )
+
+
+def _interrupt(draft: Draft, operation: Operation, *, hard: bool) -> None:
+    """Have a call that takes the stop token end early; a hard stop does not wait for any."""
+    if operation.state not in _OUT:
+        return
+    if hard:
+        draft.move(operation, Happened.ANSWER_LOST, STOPPED)
+        draft.commands.append(StopWaiting(operation=operation))
+    elif draft.contract_of(operation).stops_midway:
+        draft.commands.append(StopMidway(operation=operation))
+
+
+def drop_reads(draft: Draft, plan_id: str) -> None:
+    """A read that is not waited for any more is dropped: it changes nothing, and is said so."""
+    plan = draft.plans.get(plan_id)
+    for running in draft.scope.running:
+        if plan is None or not isinstance(running, Watching) or running.plan != plan_id:
+            continue
+        step = plan.steps[running.index]
+        dropped = Observation(
+            id=running.observation,
+            ask=plan.ask,
+            tool=step.tool,
+            contract=step.contract,
+            arguments=step.arguments,
+            state="dropped",
+            result=None,
+            why="stopped waiting",
+            at=draft.now,
+        )
+        draft.moves += observing(dropped).moves
+
+
+def _ask_about_releases(draft: Draft, plan: Plan) -> None:
+    """Nothing more is undone for a plan that is stopped, unless a person says so."""
+    for owed in list(draft.releases.values()):
+        if owed.plan != plan.id or owed.state not in _OWED:
+            continue
+        event = ReleaseEvent.HANDED_ON
+        where: dict[str, object] = {"plan": "", "step": 0, "left_out": True}
+        if event in RELEASE_MOVES[owed.state]:
+            draft.move_release(owed, event, why="it was stopped", **where)
+
+
+def wind_up(draft: Draft, id: str) -> None:
+    """Settle what a stopped plan has out, then say that it is stopped."""
+    for index, place in enumerate(draft.plans[id].places):
+        operation = draft.operations.get(place.record)
+        if place.at is At.OUT and operation is not None:
+            _settle(draft, draft.plans[id], index, operation)
+    plan = draft.plans[id]
+    if all(place.at is not At.OUT for place in plan.places):
+        draft.move_plan(plan, PlanEvent.STOPPED, ended_at=draft.now)
+
+
+def _settle(draft: Draft, plan: Plan, index: int, operation: Operation) -> None:
+    place, contract = plan.places[index], draft.contract_of(operation)
+    if has_landed(operation, contract):
+        after = replace(place, at=At.DONE, made=made_by(operation, contract))
+    elif operation.state is State.WITHDRAWN:
+        after = Place(record=place.record, attempt=place.attempt)
+    elif operation.state in NOT_LANDED:
+        after = replace(place, at=At.BROKEN)
+    else:
+        return
+    draft.move_plan(plan, PlanEvent.STEPPED, places=placed(plan, index, after))

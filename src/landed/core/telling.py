@@ -1,0 +1,134 @@
+"""What is told of a plan as it stands: to the person with what was done, to the model without ids.
+
+The sentences are in `core.plan_sentences`; here it is decided what goes into them. A model is told
+from the plan's own record alone, so that what it was once told can be computed again as it was.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from landed.core.contract import Contract, Effect
+from landed.core.operation import Operation
+from landed.core.plan import At, Plan, PlanEvent, PlanState
+from landed.core.plan_sentences import ENDINGS, ended, ended_to_model
+from landed.core.sentences import call_text, fact, sayable
+
+Contracts = Mapping[str, Contract]
+Operations = Mapping[str, Operation]
+
+# The events after which a model is told of a plan: it came to rest, and not by all being done.
+TOLD_ON = frozenset(
+    {
+        PlanEvent.FOUND_INVALID,
+        PlanEvent.DECLINED,
+        PlanEvent.EXPIRED,
+        PlanEvent.ABANDONED,
+        PlanEvent.BROKE_OFF,
+        PlanEvent.STOPPED,
+        PlanEvent.UNDONE,
+        PlanEvent.UNDO_BROKE_OFF,
+    }
+)
+
+WAITING = (
+    "The person has been shown this and is asked; only they can say yes. Do not propose it again,"
+    " and do not say that it was done."
+)
+GOES_ON = "It is being carried out ({count} of {of} done); do not propose any of it again."
+
+
+def summaries(plan: Plan) -> tuple[str, ...]:
+    """Return each step in a line: as its preview put it, or as the call that it is."""
+    if plan.previews:
+        return tuple(preview.summary for preview in plan.previews)
+    return tuple(call_text(step.tool, step.arguments) for step in plan.steps)
+
+
+def is_ended(plan: Plan) -> bool:
+    """Whether it has come to rest, so that there is an ending to tell."""
+    return plan.state in ENDINGS
+
+
+def to_model(plan: Plan) -> str:
+    """Return what a model is told of a plan; never that it failed while nobody knows."""
+    if plan.state is PlanState.PROPOSED:
+        shown = "; ".join(summaries(plan))
+        return f"{shown}. {WAITING}"
+    if not is_ended(plan):
+        return GOES_ON.format(count=plan.done, of=len(plan.steps))
+    lines = summaries(plan)
+    return ended_to_model(
+        plan.state,
+        done=[lines[n] for n in _at(plan, At.DONE)],
+        failed=next((lines[n] for n in _at(plan, At.BROKEN)), ""),
+        why=_why(plan),
+        unknown=[lines[n] for n in _at(plan, At.OUT)],
+        not_done=[lines[n] for n in _at(plan, At.WAITING)],
+        questions=_questions(plan),
+    )
+
+
+def to_person(
+    plan: Plan,
+    operations: Operations,
+    contracts: Contracts,
+    *,
+    language: str,
+    can_undo: bool = False,
+    can_retry: bool = False,
+) -> str:
+    """Return how a plan ended, for the person; what was done is told with its real outcome."""
+    lines = [
+        _line(plan, n, operations, contracts, language=language) for n in range(len(plan.steps))
+    ]
+    planned = summaries(plan)
+    final = _is_final(plan, operations, contracts)
+    offers = (("correct", final), ("undo", can_undo), ("retry", can_retry))
+    return ended(
+        plan.state,
+        done=[lines[n] for n in _at(plan, At.DONE)],
+        failed=next((planned[n] for n in _at(plan, At.BROKEN)), ""),
+        why=_why(plan),
+        unknown=[lines[n] for n in _at(plan, At.OUT)],
+        not_done=[planned[n] for n in _at(plan, At.WAITING)],
+        questions=_questions(plan),
+        can=[name for name, there in offers if there],
+        language=language,
+    )
+
+
+def _at(plan: Plan, at: At) -> Sequence[int]:
+    """Return the steps that stand there; reads change nothing, so only one that broke is told."""
+    pairs = enumerate(zip(plan.steps, plan.places, strict=True))
+    return [n for n, (step, p) in pairs if p.at is at and (at is At.BROKEN or not step.reads)]
+
+
+def _why(plan: Plan) -> str:
+    """Return why it ended so, with each fact that moved and what it is now."""
+    if not plan.changed:
+        return plan.why
+    return "; ".join(f"{c.field}: {c.was} ▸ {c.now}" for c in plan.changed)
+
+
+def _questions(plan: Plan) -> Sequence[str]:
+    return plan.why.split("\n") if plan.state is PlanState.INVALID else ()
+
+
+def _line(
+    plan: Plan, index: int, operations: Operations, contracts: Contracts, *, language: str
+) -> str:
+    """Return what came of a step: in its contract's own words, else what was shown and its id."""
+    planned, place = summaries(plan)[index], plan.places[index]
+    operation = operations.get(place.record)
+    if operation is None:
+        return planned
+    contract = contracts[operation.contract]
+    if sayable(operation) in contract.says.get(language, {}):
+        return fact(operation, contract, language=language)
+    return planned if place.made is None else f"{planned} ({place.made})"
+
+
+def _is_final(plan: Plan, operations: Operations, contracts: Contracts) -> bool:
+    """Whether something that cannot be taken back was done, and there is a way to correct it."""
+    done = (operations.get(plan.places[n].record) for n in _at(plan, At.DONE))
+    held = [contracts[operation.contract] for operation in done if operation is not None]
+    return any(c.effect is Effect.IRREVERSIBLE and bool(c.correct) for c in held)

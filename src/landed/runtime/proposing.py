@@ -1,0 +1,186 @@
+"""The verbs for plans that begin: preview one, propose one, change one's mind about one."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from landed.core.approval import Purpose, approval_from, approval_id
+from landed.core.canonical import Json
+from landed.core.key import Ask
+from landed.core.plan import At, Plan, PlanState, Wanted
+from landed.core.scope import Planned, Revised
+from landed.core.session import Input
+from landed.core.telling import summaries, to_model
+from landed.core.undo import UNDO_WITHIN_S, undoable
+from landed.core.value import Offer, PlanValue, StepValue
+from landed.runtime.performing import Performing
+from landed.runtime.waiting import PlanWaiter
+
+PLAN_PATIENCE_S = 300.0
+
+
+@dataclass(slots=True, eq=False)
+class Proposing(Performing):
+    """The verbs by which a plan is made."""
+
+    async def preview(
+        self,
+        calls: Sequence[Wanted] = (),
+        *,
+        ask: Ask,
+        intent: Mapping[str, Json] | None = None,
+        origin: str = "user",
+    ) -> PlanValue:
+        """Say what a plan would do, in real figures; nothing is recorded and nothing is sent.
+
+        The value's state is `proposed` where a person would have to agree, `running` where it would
+        run at once, `invalid` where something is missing. Raises `ProposalError` as `propose` does.
+        """
+        self._check_open()
+        plan = self.planner.drafted(ask, calls, intent or {}, origin)
+        ready = await self.planner.ready(plan)
+        text = ready.question or "\n".join(summaries(ready.plan))
+        if ready.plan.state is PlanState.INVALID:
+            text = ready.plan.why
+        return PlanValue(
+            plan="",
+            turn=ask.turn,
+            state=ready.plan.state,
+            text=text,
+            to_model=to_model(ready.plan),
+            operations=(),
+            steps=self._steps(ready.plan),
+        )
+
+    async def propose(
+        self,
+        calls: Sequence[Wanted] = (),
+        *,
+        ask: Ask,
+        intent: Mapping[str, Json] | None = None,
+        origin: str = "user",
+        independent: bool = False,
+        patience_s: float = PLAN_PATIENCE_S,
+    ) -> PlanValue:
+        """Carry out ordered calls as one unit, each step once, and return what it came to.
+
+        `$n` in an argument stands for what step n makes. With an `intent` and no calls, the
+        application's `plan_for` makes the calls. A plan with a step that needs a yes is previewed
+        as a whole and waits: its value is `proposed`, with the question in `text` and the yes that
+        may be given in `offer`. One in which something is missing is `invalid`, and nothing runs.
+        `independent` steps wait only for those they refer to.
+
+        Returns when the plan is over or waits for a person, or after `patience_s` seconds as it
+        stands. The same ask again joins the same plan. Raises `ProposalError` for what cannot be
+        carried out or is not allowed; nothing was sent then.
+        """
+        self._check_open()
+        planned, token = await self.planner.proposed(
+            ask, calls, intent or {}, origin, independent=independent
+        )
+        return await self._carry_out(planned, patience_s, token=token)
+
+    async def revise(
+        self,
+        turn: str,
+        heard: Input,
+        *,
+        wanted: Sequence[Wanted] | None = None,
+        change: Mapping[str, Json] | None = None,
+        drop: Sequence[str] = (),
+        call_id: str = "revise",
+        patience_s: float = PLAN_PATIENCE_S,
+    ) -> PlanValue:
+        """Change what `turn` wants to what `heard` asks for, and carry that out.
+
+        Give the calls that are `wanted` now, or the `change` to the turn's intent. What is equal is
+        kept; what changed is released once its replacement holds, or corrected where it cannot be
+        taken back; what is left out is a question, unless `drop` names it (by operation or tool).
+        Where a changed step needs a yes, nothing is released before that was given. Returns when
+        all that is done, but for what waits for a person. Raises `ProposalError` for a turn that is
+        unknown, has ended, or was revised already.
+        """
+        self._check_open()
+        revised, token = await self.planner.revised(
+            turn, heard, wanted=wanted, change=change or {}, drop=drop, call_id=call_id
+        )
+        return await self._carry_out(revised, patience_s, token=token)
+
+    async def plan(self, plan: str, *, tenant: str = "default") -> PlanValue:
+        """Return a plan as it stands. Raises `ProposalError` for an unknown id."""
+        self._check_open()
+        return await self._plan_value(await self.driver.reader.plan(plan, tenant=tenant))
+
+    # What these verbs share.
+
+    async def _carry_out(
+        self, planned: Planned | Revised, patience_s: float, *, token: str
+    ) -> PlanValue:
+        plan = planned.plan
+        waiter = self._plan_waiter(plan.id, patience_s)
+        self.driver.loop_of(tenant=plan.tenant, session=plan.session).plan(planned, waiter)
+        answer = await waiter.future
+        made_here = token if answer.plan.id == plan.id else ""
+        return await self._plan_value(answer.plan, replayed=answer.replayed, token=made_here)
+
+    def _plan_waiter(self, plan: str, patience_s: float) -> PlanWaiter:
+        return PlanWaiter(
+            plan=plan,
+            future=asyncio.get_running_loop().create_future(),
+            until=self._clock.now() + patience_s,
+        )
+
+    async def _plan_value(
+        self, plan: Plan, *, replayed: bool = False, token: str = "", again: str = ""
+    ) -> PlanValue:
+        now = self._clock.now()
+        reader = self.driver.reader
+        told = await reader.report(plan.turn, language=self.settings.language, now=now)
+        operations = await reader.operations(*(p.record for p in plan.places if p.record))
+        can_undo = undoable(plan, operations, reader.contracts, now)
+        return PlanValue(
+            plan=plan.id,
+            turn=plan.turn,
+            state=PlanState.EXPIRED if plan.expired(now) else plan.state,
+            text=told.text,
+            to_model=to_model(plan),
+            operations=told.operations,
+            questions=told.questions,
+            replayed=replayed,
+            attempt=plan.attempt,
+            steps=self._steps(plan),
+            offer=await self._offered(plan, token),
+            changed=plan.changed,
+            undo_by=plan.ended_at + UNDO_WITHIN_S if can_undo else None,
+            again=again,
+        )
+
+    async def _offered(self, plan: Plan, token: str) -> Offer | None:
+        """Return the yes that a plan waits for, with its token where that was made just now."""
+        if plan.state is not PlanState.PROPOSED:
+            return None
+        id = approval_id(plan.id, Purpose.CONFIRM, plan.attempt)
+        for record in await self.driver.store.load(id):
+            approval = approval_from(record)
+            return Offer(purpose=Purpose.CONFIRM, answer_by=approval.answer_by, token=token)
+        return None
+
+    def _steps(self, plan: Plan) -> tuple[StepValue, ...]:
+        lines = summaries(plan)
+        return tuple(
+            StepValue(
+                tool=step.tool,
+                summary=lines[n],
+                at=place.at,
+                operation="" if step.reads else place.record,
+                attempt=place.attempt,
+                replayed=place.at is At.DONE and place.attempt < plan.attempt,
+                type=self._type(step.contract),
+                made=place.made,
+            )
+            for n, (step, place) in enumerate(zip(plan.steps, plan.places, strict=True))
+        )
+
+    def _type(self, digest: str) -> str:
+        contract = self.driver.reader.contracts.get(digest)
+        return contract.makes_type if contract is not None else ""
