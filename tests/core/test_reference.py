@@ -55,7 +55,7 @@ def test_what_refers_is_told_by_parameter():
         (2, {"contact": "c1"}),
         (3, {"draft": "$2", "copy_to": "$1"}),
         (3, {"draft": "$2", "copy_to": None}),
-        (4, {"text": "it costs $5", "count": 3, "list": ["$1"]}),
+        (4, {"text": "it costs $5", "count": 3, "list": ["$5 off"]}),
     ],
 )
 def test_a_reference_that_fits_is_accepted(number, arguments):

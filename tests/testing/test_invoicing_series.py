@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -141,7 +142,9 @@ priced = st.fixed_dictionaries({"what": st.just("x"), "unit_price": prices})
 def test_a_price_as_text_is_the_same_amount_as_in_cents_and_an_invoice_is_taken_back_whole(
     lines: list[dict[str, str]],
 ) -> None:
-    cents = [{"what": "x", "unit_cents": int(one["unit_price"].replace(".", ""))} for one in lines]
+    cents: list[dict[str, Any]] = [
+        {"what": "x", "unit_cents": int(one["unit_price"].replace(".", ""))} for one in lines
+    ]
     what = figures.totals(figures.lines_of(lines))
     assert what == figures.totals(figures.lines_of(cents))
     assert what.net_cents + what.vat_cents == what.total_cents

@@ -10,7 +10,6 @@ from landed.core.canonical import Json
 from landed.core.contract import Contract, Effect, Interrupt, filled
 from landed.core.errors import ProposalError
 from landed.core.outcome import Absent, Acknowledged, Found, Refused
-from landed.core.sentences import to_person
 from landed.core.value import Confirmed, Failed, Value
 from landed.runtime.parts import assemble, register
 from landed.stores.sqlite import open_sqlite
@@ -84,7 +83,8 @@ WITHOUT_A_RESULT = ("unknown", "undecided", "failed", "withdrawn", "blocked")
 def test_what_is_said_without_a_result_needs_none(language: str) -> None:
     tools = register(invoicing_tools(URL))
     for name, contract in effects().items():
-        known = {**dict.fromkeys(tools[name].schema["properties"], "x"), "why": "y", "by": "z"}  # type: ignore[arg-type]
+        taken: Any = tools[name].schema["properties"]
+        known = {**dict.fromkeys(taken, "x"), "why": "y", "by": "z"}
         for state in WITHOUT_A_RESULT:
             said = contract.says[language][state].format_map(known)
             assert ("y" in said) or ("z" in said) or state == "undecided", name
@@ -307,24 +307,22 @@ def test_the_runtime_drafts_one_time_and_says_so(
     with sim.World() as world:
         app = invoicing.app(":memory:", world.clock, faults)
         transport = WorldTransport(app, world.spawn)
-        tools = register(invoicing_tools(URL, transport=transport))
 
-        async def agent() -> Value:
+        async def agent() -> tuple[Value, str]:
             await fill(URL, transport=transport)
-            tools = register(invoicing_tools(URL, transport=transport))
             clock, store = sim.current_process().clock, open_sqlite(":memory:")
-            settings = Settings(language=language)
-            async with assemble(
-                store, tools=tools, settings=settings, clock=clock, ids=world.ids, worker="w1"
-            ) as rt:
-                return await rt.perform("create_draft", {"contact": contact, "lines": LOGO})
+            tools = register(invoicing_tools(URL, transport=transport))
+            async with assemble(store, tools=tools, clock=clock, ids=world.ids, worker="w1") as rt:
+                value = await rt.perform("create_draft", {"contact": contact, "lines": LOGO})
+                report = await rt.report(value.operation, language=language)
+                return value, report.text
 
-        value = world.run(agent).result
+        ended = world.run(agent).result
         world.settle()
+        assert ended is not None
+        value, text = ended
         assert isinstance(value, end)
-        assert isinstance(value, Confirmed | Failed)
-        contract = tools["create_draft"].contract
-        assert to_person(value.operation, contract, language=language) == said
+        assert text == said
         assert len(app.state.desk.books.every("draft")) == drafts
         app.state.desk.ledger.sql.close()
 

@@ -15,7 +15,7 @@ from landed.core.canonical import Json, canonical, checked, fingerprint, parse
 from landed.core.contract import UNDECLARED, Contract
 from landed.core.errors import ContractError, ProposalError
 from landed.core.plan import STEPS_MAX, Wanted
-from landed.core.reference import check_references, referred, step_named
+from landed.core.reference import check_fields, misplaced, referred
 
 PROBLEMS_MAX = 10
 LINE_MAX_CHARS = 400
@@ -374,31 +374,14 @@ def _misreferred(
 ) -> list[str]:
     """Say what is wrong with a step's references; those to a step without a tool can't be told."""
     accepts = contracts[number - 1].accepts
-    problems = [
-        f"step {number} ({call.tool}): {place} is {value!r}, but a reference stands only in a"
-        " field of its own, never inside another value"
-        for name, argument in call.arguments.items()
-        for place, value in _nested_references(name, argument)
-    ]
+    problems = misplaced(number, call.tool, call.arguments)
     named = referred(call.arguments, accepts).values()
     if all(n > len(known) or known[n - 1] for n in named):
         try:
-            check_references(number, call.tool, call.arguments, contracts)
+            check_fields(number, call.tool, call.arguments, contracts)
         except ProposalError as error:
             problems.append(str(error))
     return problems
-
-
-def _nested_references(where: str, value: Json) -> Iterator[tuple[str, str]]:
-    inside: list[tuple[str, Json]] = []
-    if isinstance(value, Mapping):
-        inside = [(f"{where}.{name}", each) for name, each in value.items()]
-    elif isinstance(value, list):
-        inside = [(f"{where}[{n}]", each) for n, each in enumerate(value)]
-    for place, each in inside:
-        if isinstance(each, str) and step_named(each) is not None:
-            yield place, each
-        yield from _nested_references(place, each)
 
 
 def _bounded(problems: Sequence[str]) -> list[str]:

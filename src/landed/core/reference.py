@@ -6,7 +6,7 @@ earlier step, and only for the type of thing that this step makes.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from landed.core.canonical import Json
 from landed.core.contract import Contract
@@ -34,6 +34,15 @@ def check_references(
 
     `contracts` are those of the plan's steps, in order; `number` counts from 1.
     """
+    if wrong := misplaced(number, tool, arguments):
+        raise ProposalError(wrong[0])
+    check_fields(number, tool, arguments, contracts)
+
+
+def check_fields(
+    number: int, tool: str, arguments: Mapping[str, Json], contracts: Sequence[Contract]
+) -> None:
+    """Do the same for the fields of a step alone, whatever stands inside their values."""
     accepts = contracts[number - 1].accepts
     for name, value in arguments.items():
         where = f"step {number} ({tool}): {name}"
@@ -44,6 +53,28 @@ def check_references(
             raise ProposalError(
                 f"{where} is {value!r}, but takes no reference to a step; of {tool} {takes} may"
             )
+
+
+def misplaced(number: int, tool: str, arguments: Mapping[str, Json]) -> list[str]:
+    """Say which references of a step stand inside another value, where none is ever filled in."""
+    return [
+        f"step {number} ({tool}): {place} is {value!r}, but a reference stands only in a field of"
+        " its own, never inside another value"
+        for name, argument in arguments.items()
+        for place, value in _inside(name, argument)
+    ]
+
+
+def _inside(where: str, value: Json) -> Iterator[tuple[str, str]]:
+    inside: list[tuple[str, Json]] = []
+    if isinstance(value, Mapping):
+        inside = [(f"{where}.{name}", each) for name, each in value.items()]
+    elif isinstance(value, list):
+        inside = [(f"{where}[{n}]", each) for n, each in enumerate(value)]
+    for place, each in inside:
+        if isinstance(each, str) and step_named(each) is not None:
+            yield place, each
+        yield from _inside(place, each)
 
 
 def _check_one(

@@ -15,7 +15,7 @@ from landed.core.canonical import Json
 from landed.core.outcome import Acknowledged, Refused
 from landed.core.preview import Preview, Previewing, Similar, typed_count
 from landed.core.tool import Call, Tool
-from landed.testing.invoicing_words import NEW, alike, question, summary
+from landed.testing.invoicing_words import NEW, alike, question, refused, summary
 from landed.testing.worlds.far_side import ProblemError
 from landed.testing.worlds.invoicing import figures, rules
 
@@ -27,6 +27,10 @@ class UnreadableError(Exception):
     """A record could not be read, so nobody knows the figures."""
 
 
+class _AskedError(Exception):
+    """What a person has to say before there are figures; a question in their language."""
+
+
 def _told(previewed: Previewed) -> Previewed:
     """What the rules refuse becomes the question of the preview."""
 
@@ -34,8 +38,11 @@ def _told(previewed: Previewed) -> Previewed:
     async def told(self: "Previews", asked: Previewing) -> Preview:
         try:
             return await previewed(self, asked)
+        except _AskedError as error:
+            return Preview(summary="", questions=(str(error),))
         except ProblemError as error:
-            return Preview(summary="", questions=(error.detail,))
+            why = refused(error.code, error.detail, language=asked.language)
+            return Preview(summary="", questions=(why,))
 
     return told
 
@@ -68,9 +75,15 @@ class Previews:
         )
 
     async def drafts_alike(self, asked: Previewing) -> Sequence[Similar]:
-        """Find drafts and invoices of the same customer and total, of the last ten minutes."""
-        contact = await self._contact(asked)
-        total_cents = figures.totals(_lines(asked)).total_cents
+        """Find drafts and invoices of the same customer and total, of the last ten minutes.
+
+        Where customer or lines are not right the preview asks about them, and nothing is alike.
+        """
+        try:
+            contact = await self._contact(asked)
+            total_cents = figures.totals(_lines(asked)).total_cents
+        except (_AskedError, ProblemError):
+            return ()
         wanted: dict[str, Json] = {"contact": contact["id"], "total_cents": total_cents}
         found = (await self._read(self.similar, asked, wanted))["similar"]
         return [
@@ -246,7 +259,7 @@ class Previews:
         facts = asked.facts("contact")
         id = asked.arguments["contact"] if facts is None else facts.get("id")
         if id is None:
-            raise ProblemError(422, "contact", question("contact", language=asked.language))
+            raise _AskedError(question("contact", language=asked.language))
         return _of_kind(await self._record(asked, id), "contact", asked)
 
     async def _thing(self, asked: Previewing, name: str) -> tuple[Record, bool]:
@@ -318,7 +331,7 @@ def _missing(contact: Record, needs: Sequence[str], asked: Previewing) -> tuple[
 def _of_kind(one: Record, kind: str, asked: Previewing) -> Record:
     if one["type"] != kind:
         words = {"id": one["id"], "is_one": one["type"], "wanted": kind}
-        raise ProblemError(422, "kind", question("kind", language=asked.language, **words))
+        raise _AskedError(question("kind", language=asked.language, **words))
     return one
 
 

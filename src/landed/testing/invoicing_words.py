@@ -301,7 +301,7 @@ _QUESTIONS: Words = {
         "terms_days": "How many days has {name} to pay? Without that there is no due date.",
         "other_email": "The email address of {name} is {email}, not {to}. Which one is right?",
         "contact": "Which contact? Look it up first, and name its id.",
-        "kind": "{id} is a {is_one}, not a {wanted}. Which {wanted} is meant?",
+        "kind": "{id} is no {wanted} ({is_one}). Which {wanted} is meant?",
     },
     "es": {
         "email": "¿Cuál es el correo electrónico de {name}?",
@@ -309,8 +309,24 @@ _QUESTIONS: Words = {
         "terms_days": "¿Cuántos días tiene {name} para pagar? Sin eso no hay vencimiento.",
         "other_email": "El correo electrónico de {name} es {email}, no {to}. ¿Cuál es el bueno?",
         "contact": "¿Qué contacto? Búscalo primero y di su id.",
-        "kind": "{id} no es lo que hace falta aquí ({is_one}, no {wanted}). ¿Cuál es?",
+        "kind": "{id} no es lo que hace falta aquí. ¿Qué id es?",
     },
+}
+
+# What the service refuses, by its code, in Spanish; in English its own words are kept.
+_REFUSALS: Mapping[str, str] = {
+    "draft-issued": "Ese borrador ya está emitido.",
+    "draft-deleted": "Ese borrador está borrado.",
+    "invoice-voided": "Esa factura está anulada.",
+    "invoice-rectifying": "Esa factura es una rectificativa.",
+    "invoice-paid": "De esa factura ya se ha cobrado algo.",
+    "not-open": "De esa factura no queda tanto por cobrar.",
+    "payment-told": "Ese cobro ya se comunicó al cliente o es parte de una remesa.",
+    "payment-deleted": "Ese cobro ya está borrado.",
+    "reminder-cancelled": "Ese recordatorio ya está cancelado.",
+    "expense-deleted": "Ese gasto ya está borrado.",
+    "collection-returned": "Esa remesa ya está devuelta.",
+    "day-past": "Ese día ya ha pasado.",
 }
 
 _ALIKE: Mapping[str, str] = {
@@ -340,6 +356,11 @@ def summary(name: str, fields: Mapping[str, object], *, language: str) -> str:
 def question(about: str, *, language: str, **words: object) -> str:
     """Return the question for what is missing (`email`, `tax_id`, `terms_days`, …)."""
     return _QUESTIONS[language][about].format_map(words)
+
+
+def refused(code: str, detail: str, *, language: str) -> str:
+    """Return what the service refuses, as a person reads it."""
+    return _REFUSALS.get(code, f"No se puede: {detail}") if language == "es" else detail
 
 
 def alike(fields: Mapping[str, object], *, language: str) -> str:

@@ -123,7 +123,7 @@ def deliver(
         return _meaning(error, server, dot_left=at is _At.AFTER_DOT)
     finally:
         if line is not None:
-            _leave(line, politely=True)
+            _leave(line, politely=at is not _At.TEXT)
     return None
 
 

@@ -15,7 +15,7 @@ from landed.core.contract import LookAlike, Risk
 from landed.core.errors import ContractError, ProposalError, RefusedError
 from landed.core.outcome import NoAnswer
 from landed.core.preview import SIMILAR_MAX, Preview, Previewing, Similar
-from landed.tools.classify import described
+from landed.tools.classify import bounded, described
 
 RiskOf = Callable[[Mapping[str, Json], str], Risk | Literal["safe", "confirm"]]
 PreviewOf = Callable[[Previewing], object]
@@ -66,7 +66,7 @@ class Foresight:
             said = await said if inspect.isawaitable(said) else said
             return _whole(said)
         except (ProposalError, RefusedError) as error:
-            return Preview(summary="", questions=(described(error),))
+            return Preview(summary="", questions=(bounded(str(error)) or described(error),))
         except Exception as error:
             return NoAnswer(reason=described(error))
 
@@ -86,8 +86,11 @@ def _whole(said: object) -> Preview:
     """Return a preview whose facts are JSON, or raise `TypeError`."""
     if not isinstance(said, Preview):
         raise TypeError(f"a preview function returned {type(said).__name__}, not a Preview")
-    for facts in (said.basis, said.makes):
-        checked(dict(facts))
+    try:
+        for facts in (said.basis, said.makes):
+            checked(dict(facts))
+    except ProposalError as error:
+        raise TypeError(f"the facts of a preview are no JSON: {error}") from None
     return said
 
 

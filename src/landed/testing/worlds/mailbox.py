@@ -190,7 +190,7 @@ def _read(source: bytes) -> EmailMessage:
 
 
 class _Desk:
-    """What the server asks at each point of the dialogue, by the names that aiosmtpd calls."""
+    """What the server asks at each point of the dialogue."""
 
     def __init__(self, box: Mailbox, faults: Sequence[MailFault], sleep: Sleep) -> None:
         self._box = box
@@ -208,7 +208,7 @@ class _Desk:
         self._lines.add(line)
         return line
 
-    async def handle_RCPT(  # noqa: N802
+    async def take_recipient(
         self, server: SMTP, session: Session, envelope: Envelope, to: str, options: list[str]
     ) -> str:
         """Take or refuse a recipient."""
@@ -220,9 +220,7 @@ class _Desk:
         envelope.rcpt_options.extend(options)
         return "250 2.1.5 OK"
 
-    async def handle_DATA(  # noqa: N802
-        self, server: SMTP, session: Session, envelope: Envelope
-    ) -> str:
+    async def take_text(self, server: SMTP, session: Session, envelope: Envelope) -> str:
         """Take or refuse a mail whose text has come to its end."""
         to = ", ".join(envelope.rcpt_tos)
         fault = self._faults.due(At.TEXT, to)
@@ -237,6 +235,10 @@ class _Desk:
             await self._sleep(fault.seconds)
             return "250 2.0.0 OK, at last"
         return fault.reply or await _cut(server)
+
+    # The names by which aiosmtpd asks.
+    handle_RCPT = take_recipient  # noqa: N815
+    handle_DATA = take_text  # noqa: N815
 
     def hang_up(self) -> None:
         """End every connection."""

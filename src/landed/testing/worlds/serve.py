@@ -100,7 +100,7 @@ def start(
     db: str,
     port: int = 0,
     faults: Sequence[Fault] = (),
-    settings: restaurant.Restaurant | texts.Texts | None = None,
+    settings: invoicing.Invoicing | restaurant.Restaurant | texts.Texts | None = None,
     ready_within_s: float = 20.0,
 ) -> ServedWorld:
     """Start `world` in a child process and return once it accepts requests.
