@@ -40,6 +40,18 @@ _PUBLIC = {
     "Answered": ("landed.core.value", "Answered"),
     "Unanswered": ("landed.core.value", "Unanswered"),
     "Value": ("landed.core.value", "Value"),
+    "Preview": ("landed.core.preview", "Preview"),
+    "Previewing": ("landed.core.preview", "Previewing"),
+    "Similar": ("landed.core.preview", "Similar"),
+    "typed_count": ("landed.core.preview", "typed_count"),
+    "Purpose": ("landed.core.approval", "Purpose"),
+    "Offer": ("landed.core.value", "Offer"),
+    "StepValue": ("landed.core.value", "StepValue"),
+    "Permissions": ("landed.runtime.permissions", "Permissions"),
+    "Permit": ("landed.runtime.permissions", "Permit"),
+    "ApprovalError": ("landed.core.errors", "ApprovalError"),
+    "ModelTools": ("landed.runtime.acting", "ModelTools"),
+    "Risk": ("landed.core.contract", "Risk"),
     "LandedError": ("landed.core.errors", "LandedError"),
     "ProposalError": ("landed.core.errors", "ProposalError"),
     "ContractError": ("landed.core.errors", "ContractError"),
@@ -53,8 +65,10 @@ _PUBLIC = {
 
 if TYPE_CHECKING:
     from landed.assemble import open_runtime as open
-    from landed.core.contract import Contract, Effect
+    from landed.core.approval import Purpose
+    from landed.core.contract import Contract, Effect, Risk
     from landed.core.errors import (
+        ApprovalError,
         ContractError,
         LandedError,
         LeaseLostError,
@@ -69,6 +83,7 @@ if TYPE_CHECKING:
     from landed.core.key import Ask
     from landed.core.outcome import Absent, Acknowledged, Found, NoAnswer, NotYet
     from landed.core.plan import PlanState, Wanted
+    from landed.core.preview import Preview, Previewing, Similar, typed_count
     from landed.core.report import Report
     from landed.core.tool import Call
     from landed.core.value import (
@@ -78,14 +93,18 @@ if TYPE_CHECKING:
         Blocked,
         Confirmed,
         Failed,
+        Offer,
         PlanValue,
+        StepValue,
         Unanswered,
         Undecided,
         Unknown,
         Value,
         Withdrawn,
     )
+    from landed.runtime.acting import ModelTools
     from landed.runtime.opened import Settings
+    from landed.runtime.permissions import Permissions, Permit
     from landed.runtime.runtime import Runtime
     from landed.tools.function import tool
 
@@ -94,6 +113,7 @@ __all__ = [
     "Accepted",
     "Acknowledged",
     "Answered",
+    "ApprovalError",
     "Ask",
     "Assumed",
     "Blocked",
@@ -106,17 +126,27 @@ __all__ = [
     "Found",
     "LandedError",
     "LeaseLostError",
+    "ModelTools",
     "NoAnswer",
     "NotSentError",
     "NotYet",
+    "Offer",
+    "Permissions",
+    "Permit",
     "PlanState",
     "PlanValue",
+    "Preview",
+    "Previewing",
     "ProposalError",
+    "Purpose",
     "RefusedError",
     "Report",
+    "Risk",
     "Runtime",
     "Settings",
+    "Similar",
     "StaleWriteError",
+    "StepValue",
     "StoreError",
     "Unanswered",
     "Undecided",
@@ -128,6 +158,7 @@ __all__ = [
     "WrongLoopError",
     "open",
     "tool",
+    "typed_count",
 ]
 
 

@@ -169,7 +169,7 @@ class Desk:
         """Take over what another worker left; what waits behind a block is withdrawn."""
         adopted = list(records)
         for record in adopted:
-            self.following.leave(record.id)
+            self.plan_waiters += self.following.leave_plan(record.id)
             self.memory.take(record)
         held = (self.memory.operations.get(record.id) for record in adopted)
         self.withdraw_blocked([operation for operation in held if operation is not None])

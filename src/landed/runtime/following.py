@@ -26,6 +26,7 @@ class Following:
     contracts: Mapping[str, Contract]
     waiters: dict[str, list[Waiter]]
     over: Callable[[], None]
+    plans: dict[str, list[PlanWaiter]] = field(default_factory=dict[str, list[PlanWaiter]])
     watches: dict[str, "asyncio.Task[None]"] = field(
         default_factory=dict[str, "asyncio.Task[None]"]
     )
@@ -38,26 +39,43 @@ class Following:
 
     def follow_plan(self, plan: Plan, waiters: list[PlanWaiter]) -> None:
         """Answer those who wait for a plan as soon as its worker is through with it."""
-        watch = asyncio.ensure_future(self._watch_plan(plan, waiters))
-        self.watches[plan.id] = watch
+        self.plans.setdefault(plan.id, []).extend(waiters)
+        if plan.id not in self.watches:
+            self.watches[plan.id] = asyncio.ensure_future(self._watch_plan(plan))
 
-    async def _watch_plan(self, plan: Plan, waiters: list[PlanWaiter]) -> None:
+    async def _watch_plan(self, plan: Plan) -> None:
         looks = 0
         try:
-            while plan.open and not all(waiter.expired for waiter in waiters):
+            while plan.open and self._show_plan(plan):
                 looks += 1
                 await asyncio.sleep(min(pause_s(looks), WATCH_MAX_S))
                 for record in await self.store.load(plan.id):
                     plan = plan_from(record)
         except StoreError as error:
-            for waiter in waiters:
+            for waiter in self.plans.pop(plan.id, ()):
                 waiter.refuse(error)
         finally:
-            # Also when this is cut off by a drain or a takeover: nobody is left waiting.
-            for waiter in waiters:
+            # Also when this is cut off by a drain: nobody is left waiting.
+            for waiter in self.plans.pop(plan.id, ()):
                 waiter.answer(plan)
-            self.watches.pop(plan.id, None)
+            if self.watches.get(plan.id) is asyncio.current_task():
+                del self.watches[plan.id]
             self.over()
+
+    def _show_plan(self, plan: Plan) -> bool:
+        """Answer those whose patience is over; return whether anybody waits on."""
+        waiting = self.plans.get(plan.id, [])
+        for waiter in waiting:
+            if waiter.expired:
+                waiter.answer(plan)
+        self.plans[plan.id] = [waiter for waiter in waiting if not waiter.future.done()]
+        return bool(self.plans[plan.id])
+
+    def leave_plan(self, id: str) -> list[PlanWaiter]:
+        """Follow a plan no longer, for it is held here from now on; return who waits for it."""
+        waiting = self.plans.pop(id, [])
+        self.leave(id)
+        return waiting
 
     def leave(self, id: str) -> None:
         """Follow an operation no longer: from now on it is held here."""

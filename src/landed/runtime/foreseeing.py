@@ -77,27 +77,29 @@ class Foreseer:
         `there` are the calls (tool, identity) that were made already: nobody is asked about those.
         """
         contracts = [self.tools[step.tool].contract for step in steps]
-        new = [not step.reads and (step.tool, step.identity) not in there for step in steps]
+        new = [(step.tool, step.identity) not in there for step in steps]
         plain = not any(c.preview or c.look_alike is not LookAlike.NONE for c in contracts)
         risky = any(
             is_new
+            and not step.reads
             and risk_of(contract, Risk(step.risk), origin=origin, similar=False) is Risk.CONFIRM
             for step, contract, is_new in zip(steps, contracts, new, strict=True)
         )
         if plain and not risky:
             return Foreseen()
         previews: list[Preview] = []
-        missing: list[str] = []
+        missing: dict[str, int] = {}
         for number, (step, is_new) in enumerate(zip(steps, new, strict=True), 1):
             asked = self._asked(step, ask, previews, origin=origin)
             preview, lacks = await self._one(step, asked) if is_new else (_call(step), ())
             previews.append(preview)
-            missing += [f"{number}. {each}" if len(steps) > 1 else each for each in lacks]
+            for each in lacks:
+                missing.setdefault(each, number)  # What two steps lack is asked for once.
         alike = any(preview.similar for preview in previews)
         return Foreseen(
             previews=tuple(previews),
             risky=risky or alike,
-            missing=tuple(missing[:QUESTIONS_MAX]),
+            missing=_numbered(missing, alone=len(steps) == 1)[:QUESTIONS_MAX],
         )
 
     async def check(self, command: Check) -> Checked:
@@ -153,6 +155,11 @@ class Foreseer:
         if similar and tool.contract.look_alike is LookAlike.BLOCK:
             return preview, (f"{step.tool}: there is one already: {_text(similar)}",)
         return replace(preview, similar=similar), preview.questions
+
+
+def _numbered(missing: Mapping[str, int], *, alone: bool) -> tuple[str, ...]:
+    """Return what is missing, each with the number of the step that lacks it."""
+    return tuple(each if alone else f"{number}. {each}" for each, number in missing.items())
 
 
 def _call(step: Step) -> Preview:
