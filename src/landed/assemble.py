@@ -33,8 +33,8 @@ async def open_runtime(
     `plan_for` is a pure function that makes the calls of an intent, for `propose` and `revise`.
     `permissions` says who may do what; a tool that needs a permission is refused without it. With a
     `secret` the journal's links are keyed and approvals are sealed: whoever can edit the file still
-    cannot forge it. To rotate it, give the new one and then the old ones: approvals sealed with
-    those stay good.
+    cannot forge it. To rotate it, give the new one and then the old ones: what is linked and
+    sealed with those stays good.
 
     Raises `ContractError` for a tool that contradicts itself and `StoreError` for a store that
     cannot be opened; the text says what to do.
@@ -42,7 +42,7 @@ async def open_runtime(
     registered = register(tools)
     secrets = (secret,) if isinstance(secret, bytes) else tuple(secret) or (b"",)
     _check_permissions(registered, permissions)
-    opened = await open_store(store, secret=secrets[0])
+    opened = await open_store(store, secret=secrets[0], older=secrets[1:])
     try:
         runtime = assemble(
             opened,
@@ -67,8 +67,8 @@ def _check_permissions(tools: Mapping[str, Tool], permissions: Permissions | Non
             )
 
 
-async def open_store(url: str, *, secret: bytes = b"") -> Store:
-    """Open the store that a URL names."""
+async def open_store(url: str, *, secret: bytes = b"", older: tuple[bytes, ...] = ()) -> Store:
+    """Open the store that a URL names; what was written with an `older` secret stays good."""
     if not url.startswith("sqlite://"):
         raise StoreError(
             f"{url!r} names no store that is known; use sqlite:///relative.db,"
@@ -77,4 +77,5 @@ async def open_store(url: str, *, secret: bytes = b"") -> Store:
     from landed.stores.sqlite import open_sqlite
 
     path = url.removeprefix("sqlite://")
-    return open_sqlite(path if path == ":memory:" else path[1:], secret=secret)
+    file = path if path == ":memory:" else path[1:]
+    return open_sqlite(file, secret=secret, older=older)

@@ -9,7 +9,8 @@ from landed.core.changes import Stored, apply
 from landed.core.contract import Contract, Effect
 from landed.core.key import Ask
 from landed.core.next import what_next
-from landed.core.operation import Operation, State, from_record
+from landed.core.operation import Operation, State
+from landed.core.operation_record import from_record
 from landed.core.outcome import LookOutcome, SendOutcome
 from landed.core.rules import RULES, Rules
 from landed.core.scope import Arrival, AskPrice, Next, Put, Scope, Send, StopWaiting, Watch

@@ -12,7 +12,8 @@ from landed.core.changes import Changes, Kind, Move, Record, Stored, apply
 from landed.core.contract import Contract, Effect, Interrupt
 from landed.core.key import Ask, ask_name
 from landed.core.next import what_next
-from landed.core.operation import Operation, from_record
+from landed.core.operation import Operation
+from landed.core.operation_record import from_record
 from landed.core.outcome import Acknowledged, LookOutcome, SendOutcome
 from landed.core.plan import Place, Plan, PlanState, Wanted, plan_from, step_of
 from landed.core.question import Question, last_question_name, question_from

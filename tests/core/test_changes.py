@@ -17,7 +17,8 @@ from landed.core.changes import (
 )
 from landed.core.errors import ConflictError, LeaseLostError, StaleWriteError
 from landed.core.event import Event
-from landed.core.operation import MOVES, Evidence, Happened, Source, State, moved, to_record
+from landed.core.operation import MOVES, Evidence, Happened, Source, State, moved
+from landed.core.operation_record import to_record
 from landed.core.store import Store
 from landed.core.tool import Tool
 from tests.core.build import SENT_AT, operation

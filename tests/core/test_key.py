@@ -12,7 +12,8 @@ from landed.core.changes import Hold
 from landed.core.errors import ProposalError
 from landed.core.journal import bodies, body_of
 from landed.core.key import Ask, ask_name, held_names, identity_of, key_for, name_of
-from landed.core.operation import Happened, Operation, State, from_record
+from landed.core.operation import Happened, Operation, State
+from landed.core.operation_record import from_record
 from landed.core.outcome import AnswerLost
 from landed.core.scope import Proposed, Send
 from tests.core.build import BARE, FULL, RESENDABLE, SENT_AT, lap, operation, replied

@@ -13,7 +13,8 @@ from landed.core.absorb import Looked, Question, Replied
 from landed.core.changes import Stored, apply
 from landed.core.contract import Contract, Interrupt
 from landed.core.next import what_next
-from landed.core.operation import MOVES, STATES, Happened, Operation, State, from_record
+from landed.core.operation import MOVES, STATES, Happened, Operation, State
+from landed.core.operation_record import from_record
 from landed.core.outcome import (
     Absent,
     Acknowledged,

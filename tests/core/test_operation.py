@@ -24,11 +24,10 @@ from landed.core.operation import (
     Operation,
     Source,
     State,
-    from_record,
     moved,
-    to_record,
     under,
 )
+from landed.core.operation_record import from_record, to_record
 from tests.core.build import SENT_AT, operation
 
 LATER = SENT_AT + 5.0

@@ -11,7 +11,7 @@ from landed.core.changes import Kind, Stored, apply
 from landed.core.declared import digest_of, from_values
 from landed.core.errors import StaleWriteError
 from landed.core.key import Ask
-from landed.core.operation import to_record
+from landed.core.operation_record import to_record
 from landed.core.plan import plan_record
 from landed.core.session import (
     Input,

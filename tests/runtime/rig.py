@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 from landed.core.changes import Kind
 from landed.core.errors import NotSentError, RefusedError
 from landed.core.lease import Lease
-from landed.core.operation import Operation, State, from_record
+from landed.core.operation import Operation, State
+from landed.core.operation_record import from_record
 from landed.core.outcome import Absent, Acknowledged, Found, LookOutcome
 from landed.core.store import Store
 from landed.core.tool import Call, Tool

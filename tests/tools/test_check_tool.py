@@ -19,6 +19,7 @@ from landed.core.outcome import (
     AnswerLost,
     Found,
     LookOutcome,
+    NoAnswer,
     NotYet,
     Refused,
     SendOutcome,
@@ -67,6 +68,9 @@ class Restaurant:
         if self.breaks == "check raises":
             raise ProposalError("never fits")
         return dict(arguments)
+
+    async def prepare(self, call: Call) -> NoAnswer:
+        return NoAnswer(reason="nothing to prepare")
 
     async def send(self, call: Call) -> SendOutcome:
         if self.breaks == "hangs":

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from landed.core.approval import Approval, Purpose
+from landed.core.approval import Approval, Purpose, outdated
 from landed.core.canonical import Json
 from landed.core.contract import Contract, Freshness, Order, WhileUnknown
 from landed.core.draft import Draft
@@ -27,6 +27,7 @@ from landed.core.preview import Changed
 from landed.core.reference import resolved
 from landed.core.revision import corrected
 from landed.core.scope import Check, Checked, Checking, Observed, Watch, Watching
+from landed.core.sentences import qualified
 from landed.core.session import Observation, observing
 from landed.core.undo import ENDED, ReleaseState, made_by, named_in, release_id
 
@@ -150,6 +151,10 @@ def _go_on(draft: Draft, plan: Plan, index: int) -> bool:
         return False
     if step.reads:
         return _watch(draft, plan, index)
+    if changed := outdated(plan, draft.scope.tools):
+        why = "; ".join(f"{c.field} has changed" for c in changed)
+        break_off(draft, plan, index, record="", why=why, changed=changed)
+        return False
     if needs_check(draft, plan, step) and (plan.id, index) not in draft.checked:
         _check(draft, plan, index)
         return False
@@ -309,7 +314,7 @@ def _follow(draft: Draft, plan: Plan, index: int) -> bool:
     operation = draft.operations[place.record]
     contract = draft.contract_of(operation)
     if has_landed(operation, contract):
-        done = replace(place, at=At.DONE, made=made_by(operation, contract))
+        done = landed_at(place, operation, contract)
         draft.move_plan(plan, PlanEvent.STEPPED, places=placed(plan, index, done))
         return True
     if operation.state in NOT_LANDED and step.keeps == operation.id:
@@ -323,6 +328,12 @@ def _follow(draft: Draft, plan: Plan, index: int) -> bool:
         break_off(draft, plan, index, record=operation.id, why=why)
         return plan.independent
     return False
+
+
+def landed_at(place: Place, operation: Operation, contract: Contract) -> Place:
+    """Return the place of a step whose operation has landed."""
+    made = made_by(operation, contract)
+    return replace(place, at=At.DONE, made=made, how=qualified(operation))
 
 
 def has_landed(operation: Operation, contract: Contract) -> bool:

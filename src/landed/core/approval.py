@@ -21,7 +21,8 @@ from landed.core.canonical import Json, canonical
 from landed.core.changes import Kind, Record
 from landed.core.errors import IllegalEventError
 from landed.core.key import name_of
-from landed.core.plan import Plan
+from landed.core.plan import Plan, PlanState
+from landed.core.preview import Changed
 
 TOKEN_BYTES = 24
 
@@ -187,14 +188,17 @@ def problem(
     """Return why this yes is not taken, or `Problem.NONE`. The order is the order of the checks."""
     if not is_sealed(approval, keys) or plan.hash != approval.hash:
         return Problem.TAMPERED
-    if not _matches(approval, presented):
+    if not is_for(approval, presented):
         return Problem.MISMATCH
+    if approval.state is ApprovalState.LAPSED and plan.state in _WENT_ON:
+        return Problem.OVER
     if approval.state is not ApprovalState.OPEN:
         return _CLOSED[approval.state]
     return Problem.EXPIRED if now >= approval.answer_by else Problem.NONE
 
 
-def _matches(approval: Approval, presented: Presented) -> bool:
+def is_for(approval: Approval, presented: Presented) -> bool:
+    """Whether it was offered to whoever presents it, there, and for that."""
     bound = (approval.purpose, approval.tenant, approval.session)
     if bound != (presented.purpose, presented.tenant, presented.session):
         return False
@@ -208,6 +212,33 @@ _CLOSED: Mapping[ApprovalState, Problem] = {
     _S.DECLINED: Problem.DECLINED,
     _S.LAPSED: Problem.EXPIRED,
 }
+
+# Where a yes lapsed for another reason than that its time was over.
+_WENT_ON = frozenset({PlanState.ABANDONED, PlanState.SUPERSEDED})
+
+
+def outdated(plan: Plan, tools: Mapping[str, str]) -> tuple[Changed, ...]:
+    """Return which tools promise something else than when a person agreed, before it has begun.
+
+    `tools` has the digest of each registered tool's contract, by name. What has begun goes on under
+    the contracts that it began with.
+    """
+    pairs = list(zip(plan.steps, plan.places, strict=True))
+    if not plan.answer_by or any(place.record and not step.reads for step, place in pairs):
+        return ()
+    return tuple(
+        Changed(
+            step=number,
+            field=f"what {step.tool} promises",
+            was=step.contract[:_SHOWN],
+            now=tools[step.tool][:_SHOWN],
+        )
+        for number, (step, _) in enumerate(pairs, 1)
+        if tools.get(step.tool, step.contract) != step.contract
+    )
+
+
+_SHOWN = 19  # characters of a digest, enough to tell two apart
 
 
 def approval_moved(approval: Approval, event: ApprovalEvent, **changed: object) -> Approval:

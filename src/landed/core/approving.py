@@ -87,7 +87,11 @@ def _use(draft: Draft, approval: Approval, presented: Presented, *, yes: bool) -
     found = problem(approval, plan, presented, keys=draft.scope.keys, now=draft.now)
     if found is Problem.NONE and not _fits(plan, approval):
         found = Problem.OVER
-    if found is Problem.NONE and yes and not _START[approval.purpose](draft, approval, plan):
+    if (
+        found is Problem.NONE
+        and yes
+        and not _START[approval.purpose](draft, approval, plan, presented.principal)
+    ):
         found = Problem.OVER
     if found is not Problem.NONE:
         draft.move_approval(
@@ -121,7 +125,7 @@ _FROM: Mapping[Purpose, tuple[PlanEvent, int]] = {
 }
 
 
-def _confirm(draft: Draft, approval: Approval, plan: Plan) -> bool:
+def _confirm(draft: Draft, approval: Approval, plan: Plan, by: str) -> bool:
     draft.move_plan(
         plan,
         PlanEvent.APPROVED,
@@ -131,12 +135,12 @@ def _confirm(draft: Draft, approval: Approval, plan: Plan) -> bool:
     return True
 
 
-def _retry(draft: Draft, approval: Approval, plan: Plan) -> bool:
-    retry(draft, plan, send_by=draft.now + approval.send_within_s)
+def _retry(draft: Draft, approval: Approval, plan: Plan, by: str) -> bool:
+    retry(draft, plan, send_by=draft.now + approval.send_within_s, by=by)
     return True
 
 
-def retry(draft: Draft, plan: Plan, *, send_by: float) -> None:
+def retry(draft: Draft, plan: Plan, *, send_by: float, by: str) -> None:
     """Run the same plan once more: what is done stays done, what broke is done anew."""
     places = tuple(
         Place(record=place.record, attempt=plan.attempt + 1)
@@ -151,18 +155,19 @@ def retry(draft: Draft, plan: Plan, *, send_by: float) -> None:
         attempt=plan.attempt + 1,
         send_by=send_by,
         ended_at=0.0,
+        by=by,
         why="",
         changed=(),
         worker=draft.scope.worker or plan.worker,
     )
 
 
-def _undo(draft: Draft, approval: Approval, plan: Plan) -> bool:
-    told = PlanTold(plan=plan.id, event=PlanEvent.UNDO_ASKED, by=approval.principal, at=draft.now)
+def _undo(draft: Draft, approval: Approval, plan: Plan, by: str) -> bool:
+    told = PlanTold(plan=plan.id, event=PlanEvent.UNDO_ASKED, by=by, at=draft.now)
     return undo_plan(draft, told, plan)
 
 
-_START: Mapping[Purpose, Callable[[Draft, Approval, Plan], bool]] = {
+_START: Mapping[Purpose, Callable[[Draft, Approval, Plan, str], bool]] = {
     Purpose.CONFIRM: _confirm,
     Purpose.RETRY: _retry,
     Purpose.UNDO: _undo,
@@ -187,7 +192,7 @@ def _end(draft: Draft, arrival: PlanTold, plan: Plan) -> bool:
 def _again(draft: Draft, arrival: PlanTold, plan: Plan) -> bool:
     if PlanEvent.RETRIED not in PLAN_MOVES[plan.state] or plan.changed:
         return False
-    retry(draft, plan, send_by=arrival.send_by)
+    retry(draft, plan, send_by=arrival.send_by, by=arrival.by)
     return True
 
 
@@ -204,8 +209,10 @@ def lapse_approval(draft: Draft, approval: Approval, *, by: str, why: str) -> No
     """Let a yes that was not given lapse, and with it a plan that waited for it."""
     if approval.state is not ApprovalState.OPEN:
         return
-    draft.move_approval(approval, ApprovalEvent.LAPSED, by=by, at=draft.now)
     plan = draft.plans[approval.plan]
+    if draft.now >= approval.answer_by:
+        by, why = CLOCK, BY_THE_CLOCK  # Whatever was said, it was said too late.
+    draft.move_approval(approval, ApprovalEvent.LAPSED, by=by, at=draft.now)
     if plan.state is PlanState.PROPOSED:
         _expire(draft, plan, by=by, why=why)
 

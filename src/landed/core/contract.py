@@ -122,6 +122,7 @@ class Contract:
     retention_s       how long the service remembers a key; None where it never forgets
     compares_payload  the service refuses a key that comes back with other arguments
     refusals          replies that mean *before any effect*
+    prepare           something is computed once and stored before the first send, and used by all
     lookup            it can be asked whether a call landed
     settlement_lag_s  how late an effect may become visible to a lookup
     close             lookup that also shuts the key
@@ -170,6 +171,7 @@ class Contract:
     retention_s: float | None = None
     compares_payload: bool = False
     refusals: tuple[int, ...] = REFUSALS
+    prepare: bool = False
     lookup: bool = False
     settlement_lag_s: float = 0.0
     close: bool = False
@@ -220,10 +222,17 @@ CONTRADICTIONS: tuple[Check, ...] = (
     (
         lambda c: (
             c.effect is Effect.NONE
-            and bool(c.keyed or c.close or c.undo or c.read_back or c.assume_after_s is not None)
+            and bool(
+                c.keyed
+                or c.prepare
+                or c.close
+                or c.undo
+                or c.read_back
+                or c.assume_after_s is not None
+            )
         ),
-        "effect='none' promises no effect, but keyed, close, undo, read_back or assume_after_s"
-        " speaks of one; declare the effect or drop the promise",
+        "effect='none' promises no effect, but keyed, prepare, close, undo, read_back or"
+        " assume_after_s speaks of one; declare the effect or drop the promise",
     ),
     (
         lambda c: not c.keyed and (c.compares_payload or c.retention_s is not None),

@@ -13,15 +13,8 @@ from landed.core.approval import (
 from landed.core.changes import Changes, Guard, Hold, Move, Record
 from landed.core.contract import Contract
 from landed.core.event import Event
-from landed.core.operation import (
-    Evidence,
-    Happened,
-    Operation,
-    Source,
-    held_by,
-    moved,
-    to_record,
-)
+from landed.core.operation import Evidence, Happened, Operation, Source, held_by, moved
+from landed.core.operation_record import to_record
 from landed.core.plan import BORN, Plan, PlanEvent, plan_moved, plan_record
 from landed.core.question import (
     About,

@@ -13,7 +13,8 @@ from enum import StrEnum
 from landed.core.changes import Kind, Record
 from landed.core.contract import Contract
 from landed.core.journal import Entry, as_of
-from landed.core.operation import Happened, Operation, State, from_record
+from landed.core.operation import Happened, Operation, State
+from landed.core.operation_record import from_record
 from landed.core.plan import Plan, PlanState, plan_from
 from landed.core.sentences import observed, sentence, to_model
 from landed.core.session import Observation, input_of, observation_of

@@ -104,9 +104,24 @@ def link(
     return hashlib.sha256(line).hexdigest()
 
 
-def verify(entry: Entry, *, secret: bytes = b"") -> None:
-    """Raise `StoreError` when an entry does not carry its own link or its own body."""
-    expected = link(
+def verify(entry: Entry, *, secret: bytes = b"", older: tuple[bytes, ...] = ()) -> None:
+    """Raise `StoreError` when an entry does not carry its own link or its own body.
+
+    `older` are secrets that links were made with before `secret` took over; those stay good.
+    """
+    linked = any(
+        hmac.compare_digest(_link_of(entry, each), entry.hash) for each in (secret, *older)
+    )
+    intact = entry.body is None or body_digest(entry.body) == entry.body_digest
+    if not intact or not linked:
+        raise StoreError(
+            f"journal entry {entry.seq} of {entry.id} was edited after it was written; "
+            "nothing is done with that record until a person has compared it with a backup"
+        )
+
+
+def _link_of(entry: Entry, secret: bytes) -> str:
+    return link(
         prev=entry.prev,
         seq=entry.seq,
         id=entry.id,
@@ -118,9 +133,3 @@ def verify(entry: Entry, *, secret: bytes = b"") -> None:
         body_digest=entry.body_digest,
         secret=secret,
     )
-    intact = entry.body is None or body_digest(entry.body) == entry.body_digest
-    if not intact or not hmac.compare_digest(expected, entry.hash):
-        raise StoreError(
-            f"journal entry {entry.seq} of {entry.id} was edited after it was written; "
-            "nothing is done with that record until a person has compared it with a backup"
-        )

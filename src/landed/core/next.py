@@ -13,7 +13,7 @@ from landed.core.advancing import advance, checked, watched
 from landed.core.approving import begin, offer, present, tell
 from landed.core.changes import Hold
 from landed.core.draft import Draft
-from landed.core.operating import operate
+from landed.core.operating import operate, prepared
 from landed.core.operation import MOVES, Happened, State
 from landed.core.plan import PlanState
 from landed.core.releasing import not_allowed, priced, release
@@ -35,6 +35,7 @@ from landed.core.scope import (
     Presenting,
     Priced,
     Proposed,
+    Readied,
     Revised,
     Scope,
     Told,
@@ -162,4 +163,5 @@ _ARRIVALS: Mapping[type[Arrival], Callable[..., None]] = {
     Offering: offer,
     PlanTold: tell,
     Checked: _check,
+    Readied: prepared,
 }

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from landed.core.absorb import Question
+from landed.core.contract import Contract, Interrupt
 from landed.core.doubt import (
     Ask,
     Assume,
@@ -19,11 +20,22 @@ from landed.core.doubt import (
 )
 from landed.core.draft import Draft
 from landed.core.operation import Happened, Operation, Source, State
-from landed.core.scope import Asking, Put, Send, Sending, StopWaiting
+from landed.core.outcome import NoAnswer, Prepared
+from landed.core.scope import (
+    Asking,
+    Prepare,
+    Put,
+    Readied,
+    Send,
+    Sending,
+    StopMidway,
+    StopWaiting,
+)
 from landed.core.stop import KeepWaiting, interruption
 
 CRASHED = "the process that sent it ended before the answer came"
 STOPPED = "stopped waiting; it may still land"
+MIDWAY_S = 5.0  # how long a call that takes the stop token has to end early
 
 
 def operate(draft: Draft, id: str) -> None:
@@ -38,24 +50,25 @@ def _start(draft: Draft, operation: Operation) -> bool:
     """Send what is recorded, where nothing stands against it."""
     if not still_sendable(operation, draft.now):
         draft.move(operation, Happened.WITHDRAWN, "its time to be sent was over")
-        return False
-    if operation.blocked_by or operation.id in draft.sending:
+    elif operation.blocked_by or operation.id in draft.sending:
         draft.wakes[operation.id] = operation.send_by
-        return False
-    if taken := _taken_rule(draft, operation):
+    elif taken := _taken_rule(draft, operation):
         draft.move(operation, Happened.WITHDRAWN, taken)
-        return False
-    due = operation.last_sent_at + pause_s(operation.tries) if operation.tries else draft.now
-    holder = _holder_of(draft, operation)
-    if holder:
+    elif holder := _holder_of(draft, operation):
         draft.move(operation, Happened.BLOCKED, blocked_by=holder)
-    elif draft.scope.draining:
-        return False
+    elif not draft.scope.draining:
+        _send_when_due(draft, operation)
+    return False
+
+
+def _send_when_due(draft: Draft, operation: Operation) -> None:
+    due = operation.last_sent_at + pause_s(operation.tries) if operation.tries else draft.now
+    if draft.contract_of(operation).prepare and operation.prepared is None:
+        _prepare(draft, operation)
     elif draft.now < due:
         draft.wakes[operation.id] = due
     elif _has_place(draft, operation):
         _send(draft, operation, Happened.SENT)
-    return False
 
 
 def _holder_of(draft: Draft, operation: Operation) -> str:
@@ -64,6 +77,26 @@ def _holder_of(draft: Draft, operation: Operation) -> str:
         if holder != operation.id:
             return holder
     return ""
+
+
+def _prepare(draft: Draft, operation: Operation) -> None:
+    """Have the tool compute what every send uses; it is stored before any of them leaves."""
+    if not _is_asked(draft, operation):
+        draft.asking.add(operation.id)
+        draft.commands.append(Prepare(operation=operation))
+
+
+def prepared(draft: Draft, arrival: Readied) -> None:
+    """Store what was computed; a call for which nothing could be is taken back, unsent."""
+    operation = draft.operations[arrival.operation]
+    if operation.state is not State.RECORDED or operation.prepared is not None:
+        return
+    match arrival.outcome:
+        case Prepared(value=value):
+            draft.move(operation, Happened.PREPARED, prepared=value)
+        case NoAnswer(reason=reason):
+            why = f"it could not be prepared: {reason}"
+            draft.move(operation, Happened.WITHDRAWN, why)
 
 
 def _taken_rule(draft: Draft, operation: Operation) -> str:
@@ -123,14 +156,31 @@ def _wait_for_answer(draft: Draft, operation: Operation) -> bool:
         return True
     if operation.wanted:
         return False
-    interrupted = interruption(operation, draft.contract_of(operation), draft.now)
-    if isinstance(interrupted, KeepWaiting):
-        if interrupted.until != float("inf"):
-            draft.wakes[operation.id] = interrupted.until
+    contract = draft.contract_of(operation)
+    if contract.stops_midway:
+        draft.commands.append(StopMidway(operation=operation))
+    until = _waits_until(operation, contract, draft.now)
+    if until is not None:
+        if until != float("inf"):
+            draft.wakes[operation.id] = until
         return False
     draft.move(operation, Happened.ANSWER_LOST, STOPPED)
     draft.commands.append(StopWaiting(operation=operation))
     return True
+
+
+def _waits_until(operation: Operation, contract: Contract, now: float) -> float | None:
+    """Return until when a send that nobody wants any more is waited for, None for no longer.
+
+    One that was asked to end early is given a moment to do so, also where its contract would have
+    it dropped: what it says then is worth more than a lost answer.
+    """
+    interrupted = interruption(operation, contract, now)
+    if isinstance(interrupted, KeepWaiting):
+        return interrupted.until
+    ends_by = operation.unwanted_at + MIDWAY_S
+    hurries = contract.stops_midway and contract.on_interrupt is Interrupt.STOP_AND_RESOLVE
+    return ends_by if hurries and now < ends_by else None
 
 
 def _find_out(draft: Draft, operation: Operation) -> bool:

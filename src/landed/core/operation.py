@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from landed.core.canonical import Json
-from landed.core.changes import Kind, Record
 from landed.core.errors import IllegalEventError
 from landed.core.key import Ask
 
@@ -64,6 +63,7 @@ class Happened(StrEnum):
     """The events of an operation."""
 
     MADE = "made"
+    PREPARED = "prepared"
     BLOCKED = "blocked"
     SENT = "sent"
     WITHDRAWN = "withdrawn"
@@ -96,6 +96,7 @@ class Happened(StrEnum):
 # state ▸ event ▸ the state after it. An event that is not here is a bug in `landed`.
 MOVES: Mapping[State, Mapping[Happened, State]] = {
     State.RECORDED: {
+        Happened.PREPARED: State.RECORDED,
         Happened.BLOCKED: State.RECORDED,
         Happened.SENT: State.SENT,
         Happened.WITHDRAWN: State.WITHDRAWN,
@@ -217,7 +218,8 @@ class Operation:
     plan it is a step of, `undoes` the operation it takes back, `retries` the one that definitely
     had no effect and in whose place it stands; `unique` are names that it keeps once it landed.
     Times are UTC, seconds since the epoch, 0.0 where there is none. `tries` counts sends, `unsent`
-    names those of them that never left this machine; `looks` counts questions since the last send,
+    names those of them that never left this machine; `prepared` is what each of them uses, where
+    the contract says `prepare`; `looks` counts questions since the last send,
     `looked` is what the last of them came back with. `closing` is true from before a close is asked
     for: the key is spent. `wanted` stays true until the caller cancels, a stop or a revision.
     `told` is the state last handed to the caller while it was not final; `contradicted` that a
@@ -246,6 +248,7 @@ class Operation:
     version: int = 1
     epoch: int = 0
     worker: str = ""
+    prepared: Json = None
     tries: int = 0
     unsent: tuple[int, ...] = ()
     first_sent_at: float = 0.0
@@ -337,8 +340,8 @@ def _copied(operation: Operation, changed: Mapping[str, object]) -> Operation:
     return copy
 
 
-_ASK_FIELDS = ("principal", "input", "turn", "call_id", "send_by")
-_PLAIN = {
+CHANGING: Mapping[str, object] = {
+    "prepared": None,
     "tries": 0,
     "unsent": (),
     "first_sent_at": 0.0,
@@ -361,90 +364,4 @@ _PLAIN = {
 }
 
 
-_CHANGEABLE = {*_PLAIN, "evidence"}
-
-
-def to_record(operation: Operation, *, made: int = 0, last: int = 0) -> Record:
-    """Return the operation as a store holds it; what has its default value is left out.
-
-    `made` and `last` are the journal positions it is known to have, 0 for one that is new.
-    """
-    fields = operation.__dict__
-    frozen = fields.get(_FROZEN)
-    if frozen is None:
-        # It never changes, so it is kept beside the fields, and copied along with them.
-        frozen = fields[_FROZEN] = _frozen(operation)
-    changing: dict[str, Json] = {
-        name: fields[name] for name, default in _PLAIN.items() if fields[name] != default
-    }
-    if operation.evidence:
-        changing["evidence"] = [
-            {"source": e.source, "at": e.at, "says": e.says, "position": e.position, "by": e.by}
-            for e in operation.evidence
-        ]
-    return Record(
-        id=operation.id,
-        kind=Kind.OPERATION,
-        tenant=operation.tenant,
-        session=operation.session,
-        state=operation.state,
-        version=operation.version,
-        epoch=operation.epoch,
-        worker=operation.worker,
-        open=operation.open,
-        frozen=frozen,
-        changing=changing,
-        made=made,
-        last=last,
-    )
-
-
-_FROZEN = "_frozen"
-
-
-def _frozen(operation: Operation) -> dict[str, Json]:
-    ask = operation.ask
-    return {
-        "tool": operation.tool,
-        "arguments": operation.arguments,
-        "turn": operation.turn,
-        "key": operation.key,
-        "contract": operation.contract,
-        "identity": operation.identity,
-        "names": operation.names,
-        "made_at": operation.made_at,
-        "send_by": operation.send_by,
-        "plan": operation.plan,
-        "undoes": operation.undoes,
-        "retries": operation.retries,
-        "unique": operation.unique,
-        "ask": {name: getattr(ask, name) for name in _ASK_FIELDS},
-    }
-
-
-def from_record(record: Record) -> Operation:
-    """Read an operation back; the reverse of `to_record`."""
-    frozen: dict[str, object] = dict(record.frozen)
-    changing: dict[str, object] = dict(record.changing)
-    asked: dict[str, object] = frozen.pop("ask")  # type: ignore[assignment]
-    evidence: list[dict[str, object]] = changing.pop("evidence", [])  # type: ignore[assignment]
-    for name in ("names", "unique"):
-        frozen[name] = tuple(frozen[name])  # type: ignore[arg-type]
-    if "unsent" in changing:
-        changing["unsent"] = tuple(changing["unsent"])  # type: ignore[arg-type]
-    return Operation(
-        id=record.id,
-        tenant=record.tenant,
-        session=record.session,
-        state=State(record.state),
-        version=record.version,
-        epoch=record.epoch,
-        worker=record.worker,
-        ask=Ask(tenant=record.tenant, session=record.session, **asked),  # type: ignore[arg-type]
-        evidence=tuple(
-            Evidence(**{**each, "source": Source(str(each["source"]))})  # type: ignore[arg-type]
-            for each in evidence
-        ),
-        **frozen,  # type: ignore[arg-type]
-        **changing,  # type: ignore[arg-type]
-    )
+_CHANGEABLE = {*CHANGING, "evidence"}

@@ -46,6 +46,13 @@ class AnswerLost:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """What every send of an operation uses, computed once: signed bytes, a nonce, a remote id."""
+
+    value: Json
+
+
 SendOutcome = Acknowledged | Refused | NotSent | AnswerLost
 
 

@@ -179,13 +179,15 @@ class At(StrEnum):
 class Place:
     """Where a step is: its operation or observation, once there is one, and in which attempt.
 
-    `made` is the id of what it made, once it is done: what a `$n` stands for.
+    `made` is the id of what it made, once it is done: what a `$n` stands for. `how` qualifies what
+    is done, by the word of `core.sentences` for it: `partly` (ended early) or `assumed`.
     """
 
     at: At = At.WAITING
     record: str = ""
     attempt: int = 1
     made: Json = None
+    how: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -396,7 +398,7 @@ def plan_record(plan: Plan) -> Record:
         open=plan.open,
         frozen=frozen,
         changing={
-            "places": [[p.at, p.record, p.attempt, p.made] for p in plan.places],
+            "places": [[p.at, p.record, p.attempt, p.made, p.how] for p in plan.places],
             "changed": [[c.step, c.field, c.was, c.now] for c in plan.changed],
             **{name: getattr(plan, name) for name in _CHANGING},
         },
@@ -409,7 +411,7 @@ def plan_from(record: Record) -> Plan:
     changing: dict[str, object] = dict(record.changing)
     steps: list[dict[str, object]] = frozen.pop("steps")  # type: ignore[assignment]
     previews: list[dict[str, Json]] = frozen.pop("previews")  # type: ignore[assignment]
-    places: list[tuple[str, str, int, Json]] = changing.pop("places")  # type: ignore[assignment]
+    places: list[tuple[str, str, int, Json, str]] = changing.pop("places")  # type: ignore[assignment]
     moved: list[tuple[int, str, Json, Json]] = changing.pop("changed")  # type: ignore[assignment]
     return Plan(
         id=record.id,
@@ -422,7 +424,8 @@ def plan_from(record: Record) -> Plan:
         steps=tuple(_step(each) for each in steps),
         previews=tuple(preview_from(each) for each in previews),
         places=tuple(
-            Place(at=At(at), record=id, attempt=n, made=made) for at, id, n, made in places
+            Place(at=At(at), record=id, attempt=n, made=made, how=how)
+            for at, id, n, made, how in places
         ),
         changed=tuple(Changed(step=n, field=f, was=was, now=now) for n, f, was, now in moved),
         **frozen,  # type: ignore[arg-type]

@@ -216,6 +216,22 @@ TO_MODEL: Mapping[str, tuple[str, str]] = {
     ),
 }
 
+# A yes that was not taken, by what was wrong with it, and what can be done where nothing is asked.
+NOT_TAKEN: Mapping[str, Mapping[str, str]] = {
+    "en": {
+        "expired": "Your answer came too late, so nothing was done because of it.",
+        "tampered": "What is stored is not what you were shown, so nothing was done.",
+        "": "The plan had gone on without your answer, so nothing was done because of it.",
+        "next": "Ask me for it if you still want it.",
+    },
+    "es": {
+        "expired": "Tu respuesta ha llegado tarde, así que no he hecho nada por ella.",
+        "tampered": "Lo guardado no es lo que se te mostró, así que no he hecho nada.",
+        "": "El plan había seguido sin tu respuesta, así que no he hecho nada por ella.",
+        "next": "Pídemelo si aún lo quieres.",
+    },
+}
+
 # States in which a plan comes to rest: each has an ending.
 ENDINGS = tuple(state for state in TO_MODEL if "/" not in state)
 OFFERS = tuple(CAN["en"])
@@ -259,6 +275,13 @@ def plan_question(
         return TYPED[language][kind].format(words=words)
     asked = ASKED[language][kind]
     return asked if number is None else f"{asked} {NUMBERED[language].format(number=number)}"
+
+
+def not_taken(problem: str, *, asked: bool, language: str = "en") -> str:
+    """Return why an answer was not taken; `asked` says that it is shown and asked about anew."""
+    words = NOT_TAKEN[language]
+    said = words.get(problem) or words[""]
+    return said if asked else f"{said} {words['next']}"
 
 
 def progress_line(*, step: int, of: int, what: str, language: str = "en") -> str:

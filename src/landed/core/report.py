@@ -7,12 +7,14 @@ and each question that waits for an answer.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from landed.core.approval import Purpose, approval_id
+from landed.core.approval import Approval, ApprovalState, Purpose, approval_from, approval_id
 from landed.core.changes import Kind, Record
 from landed.core.contract import Contract
 from landed.core.history import turn_of
-from landed.core.operation import Operation, State, from_record
+from landed.core.operation import Operation, State
+from landed.core.operation_record import from_record
 from landed.core.plan import At, Plan, PlanState, Step, plan_from
+from landed.core.plan_sentences import not_taken
 from landed.core.question import Question, QuestionState, question_from
 from landed.core.sentences import (
     NOTHING_DONE,
@@ -22,7 +24,8 @@ from landed.core.sentences import (
     of_turn,
     to_person,
 )
-from landed.core.telling import is_ended
+from landed.core.session import input_of
+from landed.core.telling import as_of_now, is_ended
 from landed.core.telling import to_person as plan_to_person
 from landed.core.undo import Release, ReleaseState, release_from, undoable
 
@@ -77,23 +80,34 @@ class _Turn:
         every = [from_record(r) for r in records if r.kind is Kind.OPERATION]
         self.operations = {o.id: o for o in every}
         self.mine = [o for o in every if turn_of(o) == turn]
-        plans = [plan_from(r) for r in records if r.kind is Kind.PLAN]
+        plans = [as_of_now(plan_from(r), now) for r in records if r.kind is Kind.PLAN]
         self.all_plans = {plan.id: plan for plan in plans}
-        self.plans = [plan for plan in plans if plan.turn == turn]
+        self.answers = _answers(turn, records)
+        self.plans = [p for p in plans if p.turn == turn or p.id in self._answered()]
+        self.mine += [o for o in every if o.plan in self._answered() and o not in self.mine]
         releases = [release_from(r) for r in records if r.kind is Kind.RELEASE]
         self.releases = [owed for owed in releases if owed.turn == turn]
         questions = [question_from(r) for r in records if r.kind is Kind.QUESTION]
         about = {owed.question for owed in self.releases}
+        late = _too_late(records, now)
         self.open_questions: list[Question] = [
             q
             for q in questions
             if q.state is QuestionState.OPEN and (q.turn == turn or q.id in about)
+            if q.subject not in late
         ]
+
+    def _answered(self) -> frozenset[str]:
+        """Return the plans that the words of this turn decided about, with a yes or with a no."""
+        return frozenset(approval.plan for approval in self.answers if not _is_refused(approval))
 
     def sentences(self) -> Iterator[str]:
         """Yield what is told, in order: what was there before, what was done, what is open."""
         for plan in self.plans:
             yield from self._before(plan)
+        for approval in filter(_is_refused, self.answers):
+            asked = bool(self.open_questions)
+            yield not_taken(approval.problem, asked=asked, language=self.language)
         for owed in self.releases:
             yield from self._owed(owed)
         yield from self._done()
@@ -185,9 +199,38 @@ _UNDONE: Mapping[PlanState, str] = {
 }
 
 
+_BY_A_PERSON = frozenset({PlanState.STOPPED, PlanState.UNDONE, PlanState.UNDO_PARTIAL})
+
+
+def _answers(turn: str, records: Sequence[Record]) -> list[Approval]:
+    """Return the approvals that the words of a turn were an answer to, yes or no."""
+    words = {r.id for r in records if r.kind is Kind.INPUT and input_of(r).turn == turn}
+    questions = (question_from(r) for r in records if r.kind is Kind.QUESTION)
+    asked = {q.subject for q in questions if q.input in words and q.state in _YES_OR_NO}
+    every = (r for r in records if r.kind is Kind.APPROVAL and r.id in asked)
+    return [approval_from(r) for r in every]
+
+
+_YES_OR_NO = (QuestionState.YES, QuestionState.NO)
+
+
+def _is_refused(approval: Approval) -> bool:
+    """Whether what was said to it was not taken, although it was a yes or a no."""
+    return approval.state not in (ApprovalState.TAKEN, ApprovalState.DECLINED)
+
+
+def _too_late(records: Sequence[Record], now: float) -> frozenset[str]:
+    """Return the approvals for which no yes can come any more, so that nobody is asked."""
+    approvals = (approval_from(r) for r in records if r.kind is Kind.APPROVAL)
+    return frozenset(a.id for a in approvals if now >= a.answer_by)
+
+
 def _is_shown(plan: Plan) -> bool:
-    """Whether a plan is told as the whole that a person was shown, now that it came to rest."""
-    return bool(plan.previews) and is_ended(plan)
+    """Whether a plan is told as a whole, now that it came to rest.
+
+    It is where a person was shown it so, or had it stopped or taken back as a whole.
+    """
+    return is_ended(plan) and (bool(plan.previews) or plan.state in _BY_A_PERSON)
 
 
 def _call(step: Step) -> str:

@@ -15,7 +15,7 @@ from landed.core.changes import Changes
 from landed.core.contract import Contract
 from landed.core.key import Ask
 from landed.core.operation import Operation
-from landed.core.outcome import SendOutcome
+from landed.core.outcome import NoAnswer, Prepared, SendOutcome
 from landed.core.plan import Place, Plan, PlanEvent
 from landed.core.preview import Changed
 from landed.core.question import About, Question
@@ -216,6 +216,14 @@ class Checked:
     changed: tuple[Changed, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readied:
+    """What a tool computed for all sends of an operation, or why it could not."""
+
+    operation: str
+    outcome: Prepared | NoAnswer
+
+
 Arrival = (
     Proposed
     | AskedAgain
@@ -234,6 +242,7 @@ Arrival = (
     | Offering
     | PlanTold
     | Checked
+    | Readied
 )
 
 
@@ -322,6 +331,13 @@ class Send:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Prepare:
+    """Command: compute what every send of the operation will use."""
+
+    operation: Operation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Put:
     """Command: put `question` to the service about the operation."""
 
@@ -383,7 +399,7 @@ class StopMidway:
     operation: Operation
 
 
-Command = Send | Put | StopWaiting | StopMidway | Watch | AskPrice | Check
+Command = Prepare | Send | Put | StopWaiting | StopMidway | Watch | AskPrice | Check
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -157,6 +157,12 @@ class _Fields(dict[str, object]):
         return "?"
 
 
+def qualified(operation: Operation) -> str:
+    """Return what is to be added to a step that is done, "" where it is that and no less."""
+    said = sayable(operation)
+    return said if said in ("partly", "assumed") else ""
+
+
 def sayable(operation: Operation) -> str:
     """Return which of the states with words of their own an operation is in."""
     if operation.state is State.RECORDED and operation.blocked_by:

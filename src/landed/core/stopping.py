@@ -8,14 +8,16 @@ and every release that the plan still owes becomes a question.
 
 from dataclasses import replace
 
-from landed.core.advancing import NOT_LANDED, has_landed
+from landed.core.advancing import NOT_LANDED, has_landed, landed_at
+from landed.core.approval import ApprovalEvent, ApprovalState
 from landed.core.draft import Draft
 from landed.core.operating import STOPPED
 from landed.core.operation import MOVES, Happened, Operation, State
 from landed.core.plan import PLAN_MOVES, At, Place, Plan, PlanEvent, PlanState, placed
-from landed.core.scope import LetGo, PlanTold, StopMidway, StopWaiting, Watching
+from landed.core.question import QuestionEvent, QuestionState
+from landed.core.scope import LetGo, PlanTold, StopWaiting, Watching
 from landed.core.session import Observation, observing
-from landed.core.undo import RELEASE_MOVES, ReleaseEvent, made_by
+from landed.core.undo import RELEASE_MOVES, ReleaseEvent
 
 _OUT = frozenset({State.SENT, State.RESENT})
 _OWED = frozenset({"owed_if_landed", "owed", "due"})
@@ -24,6 +26,9 @@ _OWED = frozenset({"owed_if_landed", "owed", "due"})
 def stop(draft: Draft, arrival: PlanTold, plan: Plan) -> bool:
     """Mark a plan as stopped by somebody; return whether there was anything left to stop."""
     harder = plan.state is PlanState.STOPPING and arrival.hard
+    if plan.state is PlanState.PROPOSED:
+        _decline(draft, arrival, plan)
+        return True
     if PlanEvent.STOP_ASKED in PLAN_MOVES[plan.state]:
         draft.move_plan(plan, PlanEvent.STOP_ASKED, by=arrival.by, why=arrival.why)
         _ask_about_releases(draft, plan)
@@ -34,8 +39,24 @@ def stop(draft: Draft, arrival: PlanTold, plan: Plan) -> bool:
     for place in plan.places:
         if place.at is At.OUT and place.record in draft.operations:
             let_go(draft, LetGo(operation=place.record, reason=reason, at=arrival.at))
-            _interrupt(draft, draft.operations[place.record], hard=arrival.hard)
+            if arrival.hard:
+                _drop(draft, draft.operations[place.record])
     return True
+
+
+def _decline(draft: Draft, arrival: PlanTold, plan: Plan) -> None:
+    """Take a stop that comes before the yes for a no: that yes can't be given any more."""
+    for approval in list(draft.approvals.values()):
+        if approval.plan != plan.id or approval.state is not ApprovalState.OPEN:
+            continue
+        draft.move_approval(approval, ApprovalEvent.DECLINED, by=arrival.by, at=draft.now)
+        asked = draft.questions.get(approval.question)
+        if asked is not None and asked.state is QuestionState.OPEN:
+            draft.move_question(
+                asked, QuestionEvent.DECLINED, answered_by=arrival.by, answered_at=draft.now
+            )
+    why = arrival.why or "it was stopped before it began"
+    draft.move_plan(plan, PlanEvent.DECLINED, by=arrival.by, why=why)
 
 
 def let_go(draft: Draft, arrival: LetGo) -> None:
@@ -53,15 +74,14 @@ def let_go(draft: Draft, arrival: LetGo) -> None:
         )
 
 
-def _interrupt(draft: Draft, operation: Operation, *, hard: bool) -> None:
-    """Have a call that takes the stop token end early; a hard stop does not wait for any."""
-    if operation.state not in _OUT:
-        return
-    if hard:
+def _drop(draft: Draft, operation: Operation) -> None:
+    """Wait for a call no longer, whatever its contract says; it may still land.
+
+    A clean stop leaves that to `operating`: whoever waits for the call sees that nobody wants it.
+    """
+    if operation.state in _OUT:
         draft.move(operation, Happened.ANSWER_LOST, STOPPED)
         draft.commands.append(StopWaiting(operation=operation))
-    elif draft.contract_of(operation).stops_midway:
-        draft.commands.append(StopMidway(operation=operation))
 
 
 def drop_reads(draft: Draft, plan_id: str) -> None:
@@ -110,7 +130,7 @@ def wind_up(draft: Draft, id: str) -> None:
 def _settle(draft: Draft, plan: Plan, index: int, operation: Operation) -> None:
     place, contract = plan.places[index], draft.contract_of(operation)
     if has_landed(operation, contract):
-        after = replace(place, at=At.DONE, made=made_by(operation, contract))
+        after = landed_at(place, operation, contract)
     elif operation.state is State.WITHDRAWN:
         after = Place(record=place.record, attempt=place.attempt)
     elif operation.state in NOT_LANDED:

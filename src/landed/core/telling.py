@@ -5,11 +5,12 @@ from the plan's own record alone, so that what it was once told can be computed 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from landed.core.contract import Contract, Effect
 from landed.core.operation import Operation
 from landed.core.plan import At, Plan, PlanEvent, PlanState
-from landed.core.plan_sentences import ENDINGS, ended, ended_to_model
+from landed.core.plan_sentences import BY_THE_CLOCK, ENDINGS, ended, ended_to_model
 from landed.core.sentences import call_text, fact, sayable
 
 Contracts = Mapping[str, Contract]
@@ -29,9 +30,24 @@ TOLD_ON = frozenset(
     }
 )
 
+# What is said after a step that is done, where that is not the whole truth.
+QUALIFIED: Mapping[str, Mapping[str, str]] = {
+    "en": {
+        "partly": "ended early, it may have run in part",
+        "assumed": "treated as done, though nobody could confirm it",
+    },
+    "es": {
+        "partly": "cortado antes de terminar, puede haberse hecho en parte",
+        "assumed": "se da por hecho, aunque nadie pudo confirmarlo",
+    },
+}
+
 WAITING = (
     "The person has been shown this and is asked; only they can say yes. Do not propose it again,"
     " and do not say that it was done."
+)
+PREVIEWED = (
+    "This is a look ahead: nothing was done, and nobody was asked. Propose it to have it done."
 )
 GOES_ON = "It is being carried out ({count} of {of} done); do not propose any of it again."
 
@@ -41,6 +57,20 @@ def summaries(plan: Plan) -> tuple[str, ...]:
     if plan.previews:
         return tuple(preview.summary for preview in plan.previews)
     return tuple(call_text(step.tool, step.arguments) for step in plan.steps)
+
+
+def as_of_now(plan: Plan, now: float) -> Plan:
+    """Return a plan as it reads at a moment: one that nobody answered in time has expired."""
+    if not plan.expired(now):
+        return plan
+    return replace(plan, state=PlanState.EXPIRED, by="clock", why=BY_THE_CLOCK)
+
+
+def previewed_to_model(plan: Plan) -> str:
+    """Return what a model is told of a plan that was only previewed."""
+    if plan.state is PlanState.INVALID:
+        return to_model(plan)
+    return f"{'; '.join(summaries(plan))}. {PREVIEWED}"
 
 
 def is_ended(plan: Plan) -> bool:
@@ -58,7 +88,7 @@ def to_model(plan: Plan) -> str:
     lines = summaries(plan)
     return ended_to_model(
         plan.state,
-        done=[lines[n] for n in _at(plan, At.DONE)],
+        done=[f"{lines[n]}{_qualified(plan, n)}" for n in _at(plan, At.DONE)],
         failed=next((lines[n] for n in _at(plan, At.BROKEN)), ""),
         why=_why(plan),
         unknown=[lines[n] for n in _at(plan, At.OUT)],
@@ -124,7 +154,14 @@ def _line(
     contract = contracts[operation.contract]
     if sayable(operation) in contract.says.get(language, {}):
         return fact(operation, contract, language=language)
-    return planned if place.made is None else f"{planned} ({place.made})"
+    made = "" if place.made is None else f" ({place.made})"
+    return f"{planned}{made}{_qualified(plan, index, language=language)}"
+
+
+def _qualified(plan: Plan, index: int, *, language: str = "en") -> str:
+    """Return what has to be said after a step that is done, "" where it is that and no less."""
+    how = plan.places[index].how
+    return f" ({QUALIFIED[language][how]})" if how else ""
 
 
 def _is_final(plan: Plan, operations: Operations, contracts: Contracts) -> bool:

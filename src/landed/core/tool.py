@@ -7,7 +7,7 @@ from typing import Protocol
 from landed.core.canonical import Json
 from landed.core.contract import Contract, Risk
 from landed.core.key import Ask
-from landed.core.outcome import LookOutcome, NoAnswer, SendOutcome
+from landed.core.outcome import LookOutcome, NoAnswer, Prepared, SendOutcome
 from landed.core.preview import Preview, Previewing, Similar
 
 
@@ -15,10 +15,10 @@ from landed.core.preview import Preview, Previewing, Similar
 class Call:
     """What a tool is handed: one send of, or one question about, one operation.
 
-    `stop` is there where the contract says `stops_midway`. `arguments` are the stored ones, `key`
-    the stored key ("" where the service has none), `epoch` the claim it is sent under, `attempt`
-    the number of this send from 1. `sent_at` and `deadline_at` are UTC, seconds since the epoch:
-    when this send leaves, and when the runtime stops waiting for it.
+    `arguments` are the stored ones, `key` the stored key ("" where the service has none), `epoch`
+    the claim it is sent under, `attempt` the number of this send from 1. `sent_at` and
+    `deadline_at` are UTC, seconds since the epoch: when this send leaves, and when the runtime
+    stops waiting for it. `prepared` is what `Tool.prepare` returned, `stop` the token of a tool that may end midway.
     """
 
     operation: str
@@ -30,6 +30,7 @@ class Call:
     attempt: int
     sent_at: float
     deadline_at: float
+    prepared: Json = None
     stop: "StopToken | None" = None
 
 
@@ -97,6 +98,13 @@ class Tool(Protocol):
         """Return the arguments as they will be stored and sent.
 
         Raises `ProposalError`, with text that a model can act on, when they do not fit.
+        """
+        ...
+
+    async def prepare(self, call: Call) -> Prepared | NoAnswer:
+        """Compute what every send of the call will use; only called where the contract has it.
+
+        It has no effect, and may be called again where its answer could not be stored.
         """
         ...
 

@@ -14,7 +14,7 @@ from landed.core.act import act_schema, call_id_of, not_taken, read_plan
 from landed.core.canonical import Json, checked, fingerprint, parse
 from landed.core.changes import Kind, Record
 from landed.core.errors import ProposalError
-from landed.core.operation import from_record
+from landed.core.operation_record import from_record
 from landed.core.plan import Plan
 from landed.core.sentences import observed, sentence, to_model
 from landed.core.session import Input, contracts_of, observation_of

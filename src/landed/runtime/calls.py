@@ -10,7 +10,14 @@ from landed.core.canonical import Json
 from landed.core.contract import Contract
 from landed.core.key import Ask
 from landed.core.operation import Operation
-from landed.core.outcome import AnswerLost, LookOutcome, NoAnswer, NotSent, SendOutcome
+from landed.core.outcome import (
+    AnswerLost,
+    LookOutcome,
+    NoAnswer,
+    NotSent,
+    Prepared,
+    SendOutcome,
+)
 from landed.core.scope import (
     Asking,
     AskPrice,
@@ -20,6 +27,7 @@ from landed.core.scope import (
     Observed,
     Priced,
     Pricing,
+    Readied,
     Running,
     Sending,
     Watch,
@@ -28,7 +36,7 @@ from landed.core.scope import (
 from landed.core.tool import Call, Tool
 from landed.runtime.clock import Clock
 from landed.runtime.observing import looked
-from landed.runtime.sending import Lingering, Stop, answered, said, sent
+from landed.runtime.sending import Lingering, Stop, answered, prepared, said, sent
 
 UNCHECKED = "nobody could say whether it may still be done as it was agreed"
 
@@ -43,7 +51,7 @@ class Calls:
     tools: Mapping[str, Tool]
     contracts: Mapping[str, Contract]
     clock: Clock
-    tell: Callable[[CameBack | Observed | Priced | Checked], None]
+    tell: Callable[[CameBack | Observed | Priced | Checked | Readied], None]
     over: Callable[[Operation], None]
     checker: Callable[[Check], Awaitable[Checked]]
     running: dict[Running, "asyncio.Task[None]"] = field(
@@ -68,6 +76,26 @@ class Calls:
         asking = Asking(operation=operation.id)
         self.running[asking] = task = asyncio.ensure_future(self._ask(operation, question))
         task.add_done_callback(partial(self._ask_over, asking, operation, question))
+
+    def prepare(self, operation: Operation) -> None:
+        """Start computing what every send will use; bounded as a send is."""
+        preparing = Asking(operation=operation.id)
+
+        async def run() -> None:
+            tool = self.tools.get(operation.tool)
+            outcome: Prepared | NoAnswer = NoAnswer(reason=_unregistered(operation.tool))
+            if tool is not None:
+                outcome = await prepared(tool, self._call(operation))
+            self.running.pop(preparing, None)
+            self.tell(Readied(operation=operation.id, outcome=outcome))
+
+        def over(ended: "asyncio.Task[None]") -> None:
+            if self.running.pop(preparing, None) is not None:
+                lost = NoAnswer(reason=_without_a_word(ended))
+                self.tell(Readied(operation=operation.id, outcome=lost))
+
+        self.running[preparing] = task = asyncio.ensure_future(run())
+        task.add_done_callback(over)
 
     def watch(self, command: Watch) -> None:
         """Start a read that is a step of a plan."""
@@ -167,6 +195,11 @@ class Calls:
         self.stop_waiting(operation)
         reason = "the process that sent it was shut down before the answer came"
         self._replied(operation, AnswerLost(reason=reason))
+
+    @property
+    def sends(self) -> bool:
+        """Whether a send is in flight."""
+        return any(isinstance(running, Sending) for running in self.running)
 
     def is_out(self, operation: str) -> bool:
         """Whether anything about the operation is still out, or a thread of it goes on."""
@@ -271,6 +304,7 @@ class Calls:
             arguments=operation.arguments,
             ask=operation.ask,
             epoch=operation.epoch,
+            prepared=operation.prepared,
             attempt=operation.tries,
             sent_at=operation.last_sent_at,
             deadline_at=operation.last_sent_at + deadline_s,

@@ -10,22 +10,27 @@ from dataclasses import dataclass, replace
 
 from landed.core.approval import (
     Approval,
+    ApprovalState,
     Presented,
     Problem,
     Purpose,
     approval_from,
     approval_id,
+    is_for,
     token_digest,
     token_name,
 )
+from landed.core.approving import CLOCK
 from landed.core.changes import Kind
 from landed.core.contract import OnExpiry
 from landed.core.errors import ApprovalError, ProposalError, StoreError
-from landed.core.plan import PLAN_MOVES, Plan, PlanEvent, PlanState, Wanted, plan_from
+from landed.core.plan import PLAN_MOVES, At, Plan, PlanEvent, PlanState, Wanted, plan_from
 from landed.core.question import About, Question, QuestionState, question_from
 from landed.core.scope import Answered, Offering, PlanTold, Presenting
+from landed.core.session import Input
 from landed.core.undo import UNDO_WITHIN_S, release_id, undoable
 from landed.core.value import Offer, PlanValue
+from landed.runtime.permissions import is_in_charge
 from landed.runtime.proposing import PLAN_PATIENCE_S, Proposing
 
 log = logging.getLogger("landed")
@@ -110,7 +115,8 @@ class Deciding(Proposing):
         """
         self._check_open()
         held = await self._of(plan, principal, tenant)
-        if hard or PlanEvent.STOP_ASKED in PLAN_MOVES[held.state]:
+        asked = held.state is PlanState.PROPOSED or PlanEvent.STOP_ASKED in PLAN_MOVES[held.state]
+        if hard or asked:
             await self._tell(held, PlanEvent.STOP_ASKED, by=principal, why=why, hard=hard)
         return await self._wait_for(held, patience_s)
 
@@ -131,12 +137,13 @@ class Deciding(Proposing):
         self._check_open()
         held = await self._of(plan, principal, tenant)
         if held.answer_by:
-            if await self.offer(plan, Purpose.RETRY, tenant=tenant) is None:
+            attempt = approval_id(plan, Purpose.RETRY, held.attempt + 1)
+            offered = await self.driver.store.load(attempt)
+            if not offered and await self.offer(plan, Purpose.RETRY, tenant=tenant) is None:
                 raise ProposalError(f"{plan} is {held.state}: it cannot be run again as it is")
             yes = Presented(
                 purpose=Purpose.RETRY, principal=principal, tenant=tenant, session=held.session
             )
-            attempt = approval_id(plan, Purpose.RETRY, held.attempt + 1)
             return await self._present(yes, attempt, patience_s, yes=True)
         await self._tell(held, PlanEvent.RETRIED, by=principal)
         return await self._wait_for(held, patience_s)
@@ -199,11 +206,11 @@ class Deciding(Proposing):
     ) -> PlanValue | None:
         self._check_open()
         tenant, session = place
-        digest = token_digest(token) if token else ""
+        digest = token_digest(token) if _is_token(token) else ""
         presented = Presented(
             purpose=purpose, principal=principal, tenant=tenant, session=session, token=digest
         )
-        if token:
+        if digest:
             name = token_name(digest)
             held = await self.driver.store.holders(name)
             return await self._present(presented, held.get(name, ""), patience_s, yes=yes)
@@ -238,10 +245,10 @@ class Deciding(Proposing):
         )
         loop = self.driver.loop_of(tenant=approval.tenant, session=approval.session)
         problem = Problem(await loop.hand_in(arrival))
-        if problem in (Problem.NONE, Problem.USED):
-            replayed = problem is Problem.USED
-            return await self._came_to(approval, patience_s, replayed=replayed)
-        raise await self._refused(approval, problem)
+        said_before = problem is (Problem.USED if yes else Problem.DECLINED)
+        if problem is Problem.NONE or said_before:
+            return await self._came_to(approval, patience_s, replayed=said_before)
+        raise await self._refused(approval, presented, problem, yes=yes)
 
     async def _answer(self, asked: Question, principal: str, *, yes: bool) -> None:
         """Answer a question that is about no plan, as the person it was put to."""
@@ -260,32 +267,65 @@ class Deciding(Proposing):
             raise ApprovalError(NO_SUCH_APPROVAL, problem=Problem.ABSENT)
         return approval_from(records[0])
 
-    async def _refused(self, approval: Approval, problem: Problem) -> ApprovalError:
-        log.info("a yes to %s was refused: %s", approval.id, problem)
-        if problem is Problem.MISMATCH:
+    async def _refused(
+        self, approval: Approval, presented: Presented, problem: Problem, *, yes: bool
+    ) -> ApprovalError:
+        """Return what whoever presented it may know; the log has all of it."""
+        late = approval.state is ApprovalState.OPEN and self._clock.now() >= approval.answer_by
+        log.info(
+            "a yes to %s by %r was refused: %s (it was %s)",
+            approval.id,
+            presented.principal,
+            problem,
+            Problem.EXPIRED if late else approval.state,
+        )
+        if not is_for(approval, presented):
             return ApprovalError(NO_SUCH_APPROVAL, problem=Problem.ABSENT)
         error = ApprovalError(TO_OWNER[problem], problem=problem)
-        if problem is Problem.EXPIRED:
+        if problem is Problem.EXPIRED and yes:
             error.again = await self._once_more(approval.plan, approval.tenant)
         return error
 
-    async def _once_more(self, plan: str, tenant: str) -> str:
-        """Preview a plan anew whose yes came too late, or whose figures moved; "" where none is."""
+    async def _once_more(self, plan: str, tenant: str, *, heard: Input | None = None) -> str:
+        """Preview a plan anew whose yes came too late, or whose facts moved; "" where none is.
+
+        It always asks, and is made once, however often somebody comes too late. `heard` is the
+        input that came too late, whose turn it then belongs to. What the person answered with other
+        words, or a plan that did anything, is not shown again.
+        """
         held = await self.driver.reader.plan(plan, tenant=tenant)
-        contracts = [self.driver.reader.contracts[step.contract] for step in held.steps]
-        if held.done or any(c.on_expiry is OnExpiry.STOP for c in contracts):
+        if not self._may_be_shown_again(held):
             return ""
         calls = [Wanted(tool=s.tool, arguments=s.arguments, call_id=s.call_id) for s in held.steps]
-        ask = replace(held.ask, call_id=f"again/{held.id}", send_by=None)
-        planned, token = await self.planner.proposed(
-            ask,
-            calls,
-            held.intent,
-            held.origin,
-            independent=held.independent,
-            supersedes=held.id,
+        ask = replace(
+            held.ask,
+            input=held.input or held.id,
+            turn=heard.turn if heard is not None else held.turn,
+            call_id=f"again/{held.id}",
+            send_by=None,
         )
-        return (await self._carry_out(planned, PLAN_PATIENCE_S, token=token)).plan
+        try:
+            planned, token = await self.planner.proposed(
+                ask,
+                calls,
+                held.intent,
+                held.origin,
+                independent=held.independent,
+                supersedes=held.id,
+                asks=True,
+            )
+            return (await self._carry_out(planned, PLAN_PATIENCE_S, token=token)).plan
+        except ProposalError as error:
+            log.info("%s could not be previewed anew: %s", held.id, error)
+            return ""
+
+    def _may_be_shown_again(self, plan: Plan) -> bool:
+        pairs = zip(plan.steps, plan.places, strict=True)
+        contracts = [self.driver.reader.contracts[step.contract] for step in plan.steps]
+        did_something = any(place.at is At.DONE and not step.reads for step, place in pairs)
+        stops = any(contract.on_expiry is OnExpiry.STOP for contract in contracts)
+        late = plan.state is PlanState.EXPIRED and plan.by == CLOCK
+        return (late or plan.state is PlanState.PARTIAL) and not did_something and not stops
 
     async def _came_to(self, approval: Approval, patience_s: float, *, replayed: bool) -> PlanValue:
         """Wait for what a yes set going, and return what that attempt came to."""
@@ -353,7 +393,7 @@ class Deciding(Proposing):
         held = await self.driver.reader.plan(plan, tenant=tenant)
         if held.principal in ("", principal):
             return held
-        if await self.planner.foreseer.permissions.administers(principal, tenant=tenant):
+        if await is_in_charge(self.planner.foreseer.permissions, principal, tenant=tenant):
             return held
         raise ProposalError(f"there is no plan {plan!r}")
 
@@ -380,6 +420,11 @@ class Deciding(Proposing):
                 held = await self.driver.reader.operations(*(p.record for p in plan.places))
                 can = undoable(plan, held, self.driver.reader.contracts, now)
                 return plan.ended_at + UNDO_WITHIN_S if can else None
+
+
+def _is_token(token: object) -> bool:
+    """Whether it could have been handed out: text of plain characters, and not empty."""
+    return isinstance(token, str) and token.isascii() and bool(token)
 
 
 def _approval_of(plan: Plan, purpose: Purpose) -> str:

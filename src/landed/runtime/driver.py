@@ -24,7 +24,11 @@ log = logging.getLogger("landed")
 
 @dataclass(slots=True, eq=False)
 class Driver:
-    """The loops of one runtime, and what they share."""
+    """The loops of one runtime, and what they share.
+
+    One that `decides_only` writes down what somebody says and starts nothing: for a face without
+    the application's tools, such as the command line.
+    """
 
     store: Store
     tools: Mapping[str, Tool]
@@ -36,6 +40,7 @@ class Driver:
     keys: tuple[bytes, ...] = (b"",)
     language: str = "en"
     what_next: WhatNext = what_next
+    decides_only: bool = False
     reader: Reader = field(init=False)
     digests: dict[str, str] = field(default_factory=dict[str, str])
     loops: dict[Place, SessionLoop] = field(default_factory=dict[Place, SessionLoop])
@@ -100,6 +105,7 @@ class Driver:
         loop = self.loops.get(place)
         if loop is None:
             loop = self.loops[place] = SessionLoop(setting=self.setting, place=place)
+            loop.draining = self.decides_only
         return loop
 
     async def adopt(self, records: Iterable[Record]) -> int:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from landed.core.contract import Contract
 from landed.core.doubt import pause_s
 from landed.core.errors import StoreError
-from landed.core.operation import Operation, from_record
+from landed.core.operation import Operation
+from landed.core.operation_record import from_record
 from landed.core.plan import Plan, plan_from
 from landed.core.store import Store
 from landed.runtime.waiting import PlanWaiter, Waiter
@@ -27,6 +28,7 @@ class Following:
     waiters: dict[str, list[Waiter]]
     over: Callable[[], None]
     plans: dict[str, list[PlanWaiter]] = field(default_factory=dict[str, list[PlanWaiter]])
+    seen: dict[str, Plan] = field(default_factory=dict[str, Plan])
     watches: dict[str, "asyncio.Task[None]"] = field(
         default_factory=dict[str, "asyncio.Task[None]"]
     )
@@ -39,41 +41,38 @@ class Following:
 
     def follow_plan(self, plan: Plan, waiters: list[PlanWaiter]) -> None:
         """Answer those who wait for a plan as soon as its worker is through with it."""
+        self.seen[plan.id] = plan
         self.plans.setdefault(plan.id, []).extend(waiters)
         if plan.id not in self.watches:
-            self.watches[plan.id] = asyncio.ensure_future(self._watch_plan(plan))
+            self.watches[plan.id] = asyncio.ensure_future(self._watch_plan(plan.id))
 
-    async def _watch_plan(self, plan: Plan) -> None:
+    async def _watch_plan(self, id: str) -> None:
         looks = 0
         try:
-            while plan.open and self._show_plan(plan):
+            while self._show_plan(id):
                 looks += 1
                 await asyncio.sleep(min(pause_s(looks), WATCH_MAX_S))
-                for record in await self.store.load(plan.id):
-                    plan = plan_from(record)
+                for record in await self.store.load(id):
+                    self.seen[id] = plan_from(record)
         except StoreError as error:
-            for waiter in self.plans.pop(plan.id, ()):
+            for waiter in self.plans[id]:
                 waiter.refuse(error)
-        finally:
-            # Also when this is cut off by a drain: nobody is left waiting.
-            for waiter in self.plans.pop(plan.id, ()):
-                waiter.answer(plan)
-            if self.watches.get(plan.id) is asyncio.current_task():
-                del self.watches[plan.id]
-            self.over()
+        self.leave_plan(id)
+        self.over()
 
-    def _show_plan(self, plan: Plan) -> bool:
-        """Answer those whose patience is over; return whether anybody waits on."""
-        waiting = self.plans.get(plan.id, [])
+    def _show_plan(self, id: str) -> bool:
+        """Answer whoever can be answered; return whether anybody waits on."""
+        plan, waiting = self.seen[id], self.plans[id]
         for waiter in waiting:
-            if waiter.expired:
+            if waiter.expired or not plan.open:
                 waiter.answer(plan)
-        self.plans[plan.id] = [waiter for waiter in waiting if not waiter.future.done()]
-        return bool(self.plans[plan.id])
+        self.plans[id] = [waiter for waiter in waiting if not waiter.future.done()]
+        return bool(self.plans[id])
 
     def leave_plan(self, id: str) -> list[PlanWaiter]:
         """Follow a plan no longer, for it is held here from now on; return who waits for it."""
         waiting = self.plans.pop(id, [])
+        self.seen.pop(id, None)
         self.leave(id)
         return waiting
 
@@ -85,7 +84,11 @@ class Following:
             waiter.seen = None
 
     def stop(self) -> None:
-        """Follow nothing any more."""
+        """Follow nothing any more; who waits for a plan gets it as it was seen last."""
+        for id, waiting in list(self.plans.items()):
+            for waiter in waiting:
+                waiter.answer(self.seen[id])
+            self.leave_plan(id)
         for id in list(self.watches):
             self.leave(id)
 

@@ -71,15 +71,17 @@ class Foreseer:
         *,
         origin: str,
         there: Set[tuple[str, str]] = frozenset(),
+        asks: bool = False,
     ) -> Foreseen:
         """Preview a plan: every step in order, with what the earlier ones will make.
 
         `there` are the calls (tool, identity) that were made already: nobody is asked about those.
+        With `asks` a person has to agree, whatever the steps say of themselves.
         """
         contracts = [self.tools[step.tool].contract for step in steps]
         new = [(step.tool, step.identity) not in there for step in steps]
         plain = not any(c.preview or c.look_alike is not LookAlike.NONE for c in contracts)
-        risky = any(
+        risky = asks or any(
             is_new
             and not step.reads
             and risk_of(contract, Risk(step.risk), origin=origin, similar=False) is Risk.CONFIRM

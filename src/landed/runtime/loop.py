@@ -15,7 +15,8 @@ from landed.core.absorb import Looked, Replied
 from landed.core.changes import Kind, Record
 from landed.core.doubt import pause_s
 from landed.core.errors import LeaseLostError, ProposalError, StaleWriteError, StoreError
-from landed.core.operation import Operation, from_record
+from landed.core.operation import Operation
+from landed.core.operation_record import from_record
 from landed.core.plan import Plan, plan_from
 from landed.core.revision import already_revised, revised_name
 from landed.core.scope import (
@@ -28,6 +29,7 @@ from landed.core.scope import (
     LetGo,
     Next,
     Planned,
+    Prepare,
     Proposed,
     Put,
     Revised,
@@ -49,6 +51,7 @@ CONFLICTS_MAX = 100  # laps in a row that other writers may spoil before the cal
 LINGER_S = 1.0  # how long a loop stays in memory after nothing is open in it any more
 LAST_LAP_S = 5.0  # how long the end of a process is held up by what is still to be written
 FOREIGN_S = 1.0  # how often an operation that matters here, but is held elsewhere, is read again
+STOPPED_S = 1.0  # how often a plan with a send in flight is read again: was it stopped elsewhere?
 
 
 @dataclass(slots=True, eq=False)
@@ -58,6 +61,7 @@ class SessionLoop(Desk):
     holders: dict[str, str] = field(default_factory=dict[str, str])
     starved: frozenset[str] = frozenset()
     conflicts: int = 0
+    looked_at: float = 0.0
 
     async def run(self) -> None:
         """Go on lap by lap until nothing is open; a last lap writes down what a cancel leaves."""
@@ -120,6 +124,7 @@ class SessionLoop(Desk):
             await self._load_open()
         if foreign := self.memory.foreign():
             await self._load(foreign)
+        await self._look_for_stops()
         while missing := self.memory.missing(self.inbox):
             await self._load(missing)
             if missing <= self.memory.missing(self.inbox):
@@ -166,6 +171,8 @@ class SessionLoop(Desk):
         self.answer_all()
         if self.memory.foreign():
             self.wakes[""] = self.setting.clock.now() + FOREIGN_S
+        if self.calls.sends and self.memory.out():
+            self.wakes["stops"] = max(self.looked_at + STOPPED_S, self.setting.clock.now())
 
     def _scope(self, arrivals: tuple[Arrival, ...]) -> Scope:
         memory, setting = self.memory, self.setting
@@ -200,20 +207,30 @@ class SessionLoop(Desk):
 
     def _start(self, command: Command) -> None:
         match command:
+            case Prepare() | Send() | Put() | StopWaiting() | StopMidway():
+                self._call(command, self.memory.operations[command.operation.id])
             case Watch():
                 self.calls.watch(command)
             case AskPrice():
                 self.calls.price(command)
-            case Send(operation=operation):
-                self._send(self.memory.operations[operation.id])
-            case Put(operation=operation, question=question):
-                self.calls.ask(self.memory.operations[operation.id], question)
-            case StopWaiting(operation=operation):
-                self.calls.stop_waiting(operation)
-            case StopMidway(operation=operation):
-                self.calls.stop_midway(operation)
             case Check():
                 self.calls.check(command)
+
+    def _call(
+        self, command: Prepare | Send | Put | StopWaiting | StopMidway, operation: Operation
+    ) -> None:
+        """Do what was decided about an operation, with the record as it is now stored."""
+        match command:
+            case Prepare():
+                self.calls.prepare(operation)
+            case Send():
+                self._send(operation)
+            case Put(question=question):
+                self.calls.ask(operation, question)
+            case StopWaiting():
+                self.calls.stop_waiting(operation)
+            case StopMidway():
+                self.calls.stop_midway(operation)
 
     def _send(self, operation: Operation) -> None:
         if self.let_go(operation.id):
@@ -223,16 +240,17 @@ class SessionLoop(Desk):
 
     async def wait_for_plan(self, waiter: PlanWaiter) -> None:
         """Answer `waiter` once its plan is at rest, whoever carries it out."""
-        if waiter.plan not in self.memory.plans:
+        plan = self.memory.plans.get(waiter.plan)
+        if plan is None:
             (record,) = await self.setting.store.load(waiter.plan)
             plan = plan_from(record)
-            if not plan.open:
-                waiter.answer(plan)
-                return
-            if plan.worker != self.setting.worker:
-                self._set_timer(waiter)
-                self.following.follow_plan(plan, [waiter])
-                return
+        if not plan.open and waiter.plan not in self.memory.plans:
+            waiter.answer(plan)
+            return
+        if plan.open and plan.worker != self.setting.worker:
+            self._set_timer(waiter)
+            self.following.follow_plan(plan, [waiter])
+            return
         self.plan_waiters.append(waiter)
         self._set_timer(waiter)
         self.ring()
@@ -246,6 +264,21 @@ class SessionLoop(Desk):
         for id in ids:
             if not self.memory.holds(id):
                 self._drop_arrivals(id)
+
+    async def _look_for_stops(self) -> None:
+        """See whether a plan with a send in flight was stopped from elsewhere meanwhile.
+
+        Before a step nobody has to look: its first send goes in with the plan as it is, or not at
+        all. While one is out, only this tells.
+        """
+        now = self.setting.clock.now()
+        if "stops" not in self.wakes or now < self.wakes["stops"]:
+            return
+        self.looked_at = now
+        for record in await self.setting.store.load(*sorted(self.memory.out())):
+            if record.version != self.memory.version(record.id):
+                self.memory.leave(record.id)
+                await self._take(record)
 
     async def _load_open(self) -> None:
         """Take everything as the store has it: a commit that failed may have gone in after all."""

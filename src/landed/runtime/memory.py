@@ -6,8 +6,9 @@ from typing import Any
 
 from landed.core.approval import Approval, Purpose, approval_from, approval_id
 from landed.core.changes import Kind, Record
-from landed.core.operation import Operation, from_record, under
-from landed.core.plan import Plan, PlanState, plan_from
+from landed.core.operation import Operation, under
+from landed.core.operation_record import from_record
+from landed.core.plan import At, Plan, PlanState, plan_from
 from landed.core.question import Question, question_from
 from landed.core.scope import (
     Answered,
@@ -115,8 +116,26 @@ class Memory:
                 self.leave(id)
 
     def spoken_of(self) -> set[str]:
-        """Return the ids of all that what is open here speaks of."""
-        return self._closure({one.id for one in self.mine()})
+        """Return the ids of all that what is open here speaks of, or that another's plan does.
+
+        Somebody's word about a plan is folded in with that plan's operations at hand, whoever holds
+        the two of them.
+        """
+        theirs = [plan for plan in self.plans.values() if plan.worker != self.worker]
+        return self._closure({one.id for one in self.mine()}).union(*map(references, theirs))
+
+    def out(self) -> set[str]:
+        """Return the plans here with a step that is out, and the operations of those steps."""
+        found: set[str] = set()
+        for plan in self.plans.values():
+            steps = {place.record for place in plan.places if place.at is At.OUT}
+            if plan.open and plan.worker == self.worker and steps:
+                found |= {plan.id} | (steps & self.operations.keys())
+        return found
+
+    def version(self, id: str) -> int:
+        """Return the version of a record as it is held here, 0 where it is not."""
+        return next((each[id].version for each in self._tables() if id in each), 0)
 
     def missing(self, arrivals: Iterable[Arrival]) -> set[str]:
         """Return what has to be loaded before these arrivals can be judged."""

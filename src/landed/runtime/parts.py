@@ -42,8 +42,13 @@ def assemble(
     plan_for: PlanFor = no_plan_for,
     permissions: Permissions | None = None,
     secrets: tuple[bytes, ...] = (b"",),
+    decides_only: bool = False,
 ) -> Runtime:
-    """Join parts into a runtime that is not entered yet: for simulation, tests and other faces."""
+    """Join parts into a runtime that is not entered yet: for simulation, tests and other faces.
+
+    One that `decides_only` claims nothing of others and starts nothing: what somebody decides is
+    written down, and carried out by a worker that has the tools.
+    """
     time, source = clock or WallClock(), ids or RandomIds()
     name, bounds = worker or worker_name(), settings or Settings()
     foreseer = Foreseer(
@@ -60,6 +65,7 @@ def assemble(
         language=bounds.language,
         keys=tuple(map(sealing_key, secrets)),
         check=foreseer.check,
+        decides_only=decides_only,
     )
     beating = Worker(name=name, store=store, driver=driver, clock=time, lease=lease or Lease())
     planner = Planner(

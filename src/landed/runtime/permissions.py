@@ -4,11 +4,14 @@ It is asked when a plan is proposed, again before each step is started and befor
 back, because rights are taken away in between. Where nobody answers, the answer is no.
 """
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from landed.core.canonical import Json
+
+ANSWER_S = 10.0  # how long an application may think about it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +55,21 @@ async def refusal(permissions: Permissions, permit: Permit) -> str:
     if not permit.permission:
         return ""
     try:
-        allowed = await permissions.allows(permit)
+        async with asyncio.timeout(ANSWER_S):
+            allowed = await permissions.allows(permit)
+    except TimeoutError:
+        return f"whether {permit.permission} is allowed was not answered within {ANSWER_S:g} s"
     except Exception as error:
         return f"whether {permit.permission} is allowed could not be found out: {error}"
     if allowed is True:
         return ""
     return f"{permit.principal or 'nobody'} is not allowed {permit.permission}"
+
+
+async def is_in_charge(permissions: Permissions, principal: str, *, tenant: str) -> bool:
+    """Whether somebody administers a tenant; where nobody can say, they don't."""
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            return await permissions.administers(principal, tenant=tenant) is True
+    except Exception:
+        return False

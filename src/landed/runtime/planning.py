@@ -10,7 +10,8 @@ from landed.core.contract import Effect
 from landed.core.errors import ProposalError
 from landed.core.history import turn_of
 from landed.core.key import Ask, ask_name
-from landed.core.operation import Operation, from_record
+from landed.core.operation import Operation
+from landed.core.operation_record import from_record
 from landed.core.plan import (
     STEPS_MAX,
     At,
@@ -28,6 +29,7 @@ from landed.core.reference import check_references, known_by, referred
 from landed.core.revision import NOTHING_OWED, already_revised
 from landed.core.scope import Planned, Revised
 from landed.core.session import Input
+from landed.core.telling import summaries
 from landed.core.tool import Tool
 from landed.core.undo import ENDED, Release, release_from, release_id
 from landed.runtime.clock import Clock, Ids
@@ -68,14 +70,18 @@ class Planner:
         *,
         independent: bool = False,
         supersedes: str = "",
+        asks: bool = False,
     ) -> tuple[Planned, str]:
-        """Return the arrival for a plan that is wanted, and its token; raises `ProposalError`."""
+        """Return the arrival for a plan that is wanted, and its token; raises `ProposalError`.
+
+        With `asks` a person has to agree, also where no step says so of itself.
+        """
         plan = self.drafted(ask, calls, intent, origin)
         plan = replace(plan, independent=independent, supersedes=supersedes)
         name = ask_name(ask)
         if name and await self.driver.store.holders(name):
             return Planned(plan=plan, ask_name=name), ""  # It joins what that ask made before.
-        ready = await self.ready(plan)
+        ready = await self.ready(plan, asks=asks)
         return (
             Planned(
                 plan=ready.plan,
@@ -93,14 +99,18 @@ class Planner:
         steps = self._steps(wanted, ask, origin)
         return self._plan(ask, steps, intent=kept, origin=origin)
 
-    async def ready(self, plan: Plan, *, there: Set[tuple[str, str]] = frozenset()) -> "Ready":
+    async def ready(
+        self, plan: Plan, *, there: Set[tuple[str, str]] = frozenset(), asks: bool = False
+    ) -> "Ready":
         """Preview a plan, and have it born in the state that follows from that.
 
         `there` are the calls (tool, identity) that were made already.
         """
         if why := await self.foreseer.refused(plan.steps, plan.ask):
             raise ProposalError(why)
-        seen = await self.foreseer.foresee(plan.steps, plan.ask, origin=plan.origin, there=there)
+        seen = await self.foreseer.foresee(
+            plan.steps, plan.ask, origin=plan.origin, there=there, asks=asks
+        )
         plan = replace(plan, previews=seen.previews)
         if seen.missing:
             why = "\n".join(seen.missing)
@@ -148,10 +158,12 @@ class Planner:
         )
         if purpose is Purpose.RETRY:
             return asked
+        return f"{self.shown(plan)}\n{asked}"
+
+    def shown(self, plan: Plan) -> str:
+        """Return the whole plan as the person is shown it, from its previews and nothing else."""
         similar = [each.text for preview in plan.previews for each in preview.similar]
-        summaries = [preview.summary for preview in plan.previews]
-        shown = preview_text(summaries, similar=similar, language=self.language)
-        return f"{shown}\n{asked}"
+        return preview_text(summaries(plan), similar=similar, language=self.language)
 
     async def revised(
         self,

@@ -10,7 +10,7 @@ from landed.core.key import Ask
 from landed.core.plan import At, Plan, PlanState, Wanted
 from landed.core.scope import Planned, Revised
 from landed.core.session import Input
-from landed.core.telling import summaries, to_model
+from landed.core.telling import as_of_now, previewed_to_model, summaries, to_model
 from landed.core.undo import UNDO_WITHIN_S, undoable
 from landed.core.value import Offer, PlanValue, StepValue
 from landed.runtime.performing import Performing
@@ -39,15 +39,13 @@ class Proposing(Performing):
         self._check_open()
         plan = self.planner.drafted(ask, calls, intent or {}, origin)
         ready = await self.planner.ready(plan)
-        text = ready.question or "\n".join(summaries(ready.plan))
-        if ready.plan.state is PlanState.INVALID:
-            text = ready.plan.why
+        is_whole = ready.plan.state is not PlanState.INVALID
         return PlanValue(
             plan="",
             turn=ask.turn,
             state=ready.plan.state,
-            text=text,
-            to_model=to_model(ready.plan),
+            text=self.planner.shown(ready.plan) if is_whole else ready.plan.why,
+            to_model=previewed_to_model(ready.plan),
             operations=(),
             steps=self._steps(ready.plan),
         )
@@ -138,10 +136,11 @@ class Proposing(Performing):
         told = await reader.report(plan.turn, language=self.settings.language, now=now)
         operations = await reader.operations(*(p.record for p in plan.places if p.record))
         can_undo = undoable(plan, operations, reader.contracts, now)
+        plan = as_of_now(plan, now)
         return PlanValue(
             plan=plan.id,
             turn=plan.turn,
-            state=PlanState.EXPIRED if plan.expired(now) else plan.state,
+            state=plan.state,
             text=told.text,
             to_model=to_model(plan),
             operations=told.operations,

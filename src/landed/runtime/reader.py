@@ -9,7 +9,8 @@ from landed.core.declared import from_values
 from landed.core.errors import ProposalError, StoreError
 from landed.core.history import Item, View, has_endings, history, was_told_before
 from landed.core.journal import Entry, as_of
-from landed.core.operation import Operation, from_record
+from landed.core.operation import Operation
+from landed.core.operation_record import from_record
 from landed.core.plan import Plan, plan_from
 from landed.core.report import Report, report
 from landed.core.session import contract_id, contracts_of, kept_contract

@@ -1,18 +1,22 @@
 """The verbs. Each writes one record, or hands one thing to a loop and rings; only loops act."""
 
 import asyncio
+import logging
 from dataclasses import dataclass
 
+from landed.core.approval import Problem, approval_from
 from landed.core.changes import Kind
-from landed.core.errors import ProposalError, StaleWriteError
+from landed.core.errors import ProposalError, StaleWriteError, StoreError
 from landed.core.history import Item, View
-from landed.core.operation import from_record
+from landed.core.operation_record import from_record
 from landed.core.question import About, Question, QuestionState, last_question_name, question_from
 from landed.core.report import Report
 from landed.core.scope import Answered, AskPerson, Told
 from landed.core.session import Input, input_of, opening, saying, unacted
 from landed.core.yes import Answer, read_answer
 from landed.runtime.deciding import Deciding
+
+log = logging.getLogger("landed")
 
 INPUT_MAX = 100_000  # characters
 
@@ -169,21 +173,38 @@ class Runtime(Deciding):
             at=received.at,
         )
         loop = self.driver.loop_of(tenant=question.tenant, session=question.session)
-        await loop.hand_in(answered)
+        problem = await loop.hand_in(answered)
+        if yes and problem == Problem.EXPIRED:
+            await self._show_again(question, received)
+
+    async def _show_again(self, asked: Question, received: Input) -> None:
+        """Preview a plan anew whose yes came too late; the input is durable whatever happens."""
+        (record,) = await self.driver.store.load(asked.subject)
+        log.info("a yes to %s was refused: %s", asked.subject, Problem.EXPIRED)
+        try:
+            plan = approval_from(record).plan
+            await self._once_more(plan, received.tenant, heard=received)
+        except StoreError as error:
+            log.warning("what was answered too late could not be shown again: %s", error)
 
     async def _answers(self, received: Input) -> tuple[Question, bool | None] | None:
         """Return which question these words answer, and how; None for words that answer none.
 
         A bare yes or no answers the last question of the conversation, one with a number the open
-        question that was shown with it. Any other words let the last one lapse.
+        question that was shown with it. Any other words let the last one lapse, and so does a
+        number that no open question has, or a plain yes where words have to be typed.
         """
         last = await self._last_question(received.tenant, received.session)
         reading = read_answer(received.text, typed=last.typed if last else ())
+        yes = _YES[reading.answer]
         if reading.number is not None:
-            last = await self._numbered(received, reading.number)
+            named = await self._numbered(received, reading.number)
+            if named is None or (yes and named.typed):
+                yes = None
+            last = named or last
         if last is None or last.principal not in ("", received.principal):
             return None
-        return last, _YES[reading.answer]
+        return last, yes
 
     async def _numbered(self, received: Input, number: int) -> Question | None:
         """Return the open question that was shown with a number in this conversation."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from landed.core.absorb import Question
 from landed.core.canonical import Json
-from landed.core.outcome import AnswerLost, LookOutcome, NoAnswer, SendOutcome
+from landed.core.outcome import AnswerLost, LookOutcome, NoAnswer, Prepared, SendOutcome
 from landed.core.tool import Call, Tool
 
 Lingering = asyncio.Future[SendOutcome]
@@ -54,6 +54,18 @@ async def sent(
         return running.result()
     lingers(running)
     return AnswerLost(reason=f"no answer within {round(seconds, 2):g} s; it is still running")
+
+
+async def prepared(tool: Tool, call: Call) -> Prepared | NoAnswer:
+    """Have a tool compute what every send uses, within the time that one send has."""
+    try:
+        async with asyncio.timeout(tool.contract.deadline_s):
+            return await tool.prepare(call)
+    except TimeoutError:
+        return NoAnswer(reason=f"no answer within {tool.contract.deadline_s:g} s")
+    except (Exception, asyncio.CancelledError) as error:  # Nothing was sent by it.
+        _let_through(error)
+        return NoAnswer(reason=said(error))
 
 
 async def answered(tool: Tool, call: Call, question: Question, result: Json) -> LookOutcome:

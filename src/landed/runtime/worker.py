@@ -35,6 +35,8 @@ class Worker:
     async def adopt(self) -> int:
         """Claim what no living worker holds, and let its loops take it from there."""
         adopted = 0
+        if self.driver.decides_only:
+            return adopted  # It has no tools to carry anything out with.
         for _ in range(CLAIMS_MAX):
             claimed = await self.store.claim(
                 worker=self.name, now=self.clock.now(), limit=CLAIM_MAX

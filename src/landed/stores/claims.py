@@ -16,10 +16,10 @@ from landed.stores.workers import Liveness
 class Claims:
     """The workers that began through one store, and what they may take over."""
 
-    def __init__(self, writer: Writer, liveness: Liveness, *, secret: bytes) -> None:
+    def __init__(self, writer: Writer, liveness: Liveness, *, secrets: tuple[bytes, ...]) -> None:
         self._writer = writer
         self._liveness = liveness
-        self._secret = secret
+        self._secrets = secrets
         self._files: dict[str, str] = {}  # Of the workers that live here.
         self._registered: set[str] = set()
 
@@ -106,7 +106,7 @@ class Claims:
         found: list[Record] = []
         for row in rows:
             try:
-                found.append(record(row, self._secret))
+                found.append(record(row, self._secrets))
             except StoreError:
                 continue
         return found

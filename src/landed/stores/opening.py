@@ -37,8 +37,14 @@ class Settings:
 
     path: str
     secret: bytes = b""
+    older: tuple[bytes, ...] = ()
     lock_wait_max_s: float = 5.0
     allow_network_fs: bool = False
+
+    @property
+    def secrets(self) -> tuple[bytes, ...]:
+        """Return what links may be made with; the first makes new ones."""
+        return (self.secret, *self.older)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +154,7 @@ def _check_secret(connection: Connection, settings: Settings) -> None:
         return
     newest = entry(connection.execute(SQLITE.journal_page, (seq - 1, 1)).fetchone())
     try:
-        verify(newest, secret=settings.secret)
+        verify(newest, secret=settings.secret, older=settings.older)
     except StoreError:
         raise StoreError(
             f"the journal of {settings.path} does not end in a link of this secret; open it with "

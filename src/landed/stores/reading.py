@@ -27,17 +27,17 @@ def entry(row: Row) -> Entry:
     )
 
 
-def record(row: Row, secret: bytes) -> Record:
-    """Return a record from the columns of the view `loaded`.
+def record(row: Row, secrets: tuple[bytes, ...]) -> Record:
+    """Return a record from the columns of the view `loaded`; one of `secrets` made its links.
 
     Raises `StoreError` when the row does not agree with its first or latest journal entry, when one
     of these does not carry its link, or when a body was erased.
     """
     id, kind, tenant, session, state, version, epoch, worker, is_open, made, last = row[:_RECORD]
-    first = _checked(row[_RECORD : _RECORD + _ENTRY], id, made, secret)
+    first = _checked(row[_RECORD : _RECORD + _ENTRY], id, made, secrets)
     latest = first
     if last != made:
-        latest = _checked(row[_RECORD + _ENTRY :], id, last, secret)
+        latest = _checked(row[_RECORD + _ENTRY :], id, last, secrets)
     if (first.version, latest.version, latest.state) != (1, version, state):
         raise _edited(id)
     frozen, changing = bodies(_body(first), _body(latest) if latest is not first else None)
@@ -58,11 +58,11 @@ def record(row: Row, secret: bytes) -> Record:
     )
 
 
-def _checked(columns: Row, id: str, seq: int, secret: bytes) -> Entry:
+def _checked(columns: Row, id: str, seq: int, secrets: tuple[bytes, ...]) -> Entry:
     if columns[:2] != (seq, id):
         raise _edited(id)
     found = entry(columns)
-    verify(found, secret=secret)
+    verify(found, secret=secrets[0], older=secrets[1:])
     return found
 
 

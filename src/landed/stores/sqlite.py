@@ -37,12 +37,14 @@ def open_sqlite(
     path: str,
     *,
     secret: bytes = b"",
+    older: tuple[bytes, ...] = (),
     lock_wait_max_s: float = 5.0,
     allow_network_fs: bool = False,
 ) -> "SqliteStore":
     """Open the store in the SQLite file at `path`, or make it; `:memory:` is one in memory.
 
-    With a `secret` the journal's links are HMACs, and the file opens only with that secret.
+    With a `secret` the journal's links are HMACs, and the file opens only with that secret,
+    or with another of which it is one of the `older` ones: what those linked stays good.
     `lock_wait_max_s` bounds how long a write waits for other processes. Beside the file there will
     be `<path>-lock` and the directory `<path>-workers`.
 
@@ -54,6 +56,7 @@ def open_sqlite(
     settings = Settings(
         path=path,
         secret=secret,
+        older=older,
         lock_wait_max_s=lock_wait_max_s,
         allow_network_fs=allow_network_fs,
     )
@@ -74,16 +77,16 @@ class SqliteStore:
         self._opened = opened
         self._owns = owns
         settings = opened.settings
-        self._secret = settings.secret
+        self._secrets = settings.secrets
         self._writer = Writer(
             opened.writer,
             path=settings.path,
-            secret=settings.secret,
+            secrets=settings.secrets,
             turn=opened.turn,
             wait_max_s=settings.lock_wait_max_s,
             schema=opened.schema,
         )
-        self._claims = Claims(self._writer, opened.liveness, secret=settings.secret)
+        self._claims = Claims(self._writer, opened.liveness, secrets=settings.secrets)
         self._group: GroupCommit[Unit | _Single, _Moved] = GroupCommit(
             self._write,
             is_single=callable,
@@ -210,7 +213,7 @@ class SqliteStore:
         return [item(wait) for item in items if not isinstance(item, Unit)]
 
     def _records(self, query: str, parameters: Row) -> tuple[Record, ...]:
-        return tuple([record(row, self._secret) for row in self._rows(query, parameters)])
+        return tuple([record(row, self._secrets) for row in self._rows(query, parameters)])
 
     def _rows(self, query: str, parameters: Row) -> list[Row]:
         self._require_usable()

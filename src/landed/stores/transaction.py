@@ -68,7 +68,7 @@ class Writer:
         connection: Connection,
         *,
         path: str,
-        secret: bytes,
+        secrets: tuple[bytes, ...],
         turn: FileLock | None,
         wait_max_s: float,
         schema: int,
@@ -76,7 +76,7 @@ class Writer:
         self.connection = connection
         self.broken = ""
         self._path = path
-        self._secret = secret
+        self._secrets = secrets
         self._turn = turn
         self._wait_max_s = wait_max_s
         self._schema = schema
@@ -200,7 +200,7 @@ class Writer:
         outcomes: list[tuple[Record, ...]] = []
         after = head
         for unit in units:
-            after, records = lay_out(unit, after, rows, self._secret)
+            after, records = lay_out(unit, after, rows, self._secrets[0])
             outcomes.append(records)
         if rows.guards:
             self._check_guards(rows.guards)
@@ -259,7 +259,7 @@ class Writer:
         rows = self.connection.execute(SQLITE.load, (ids,)).fetchall()
         names = many(hold.name for hold in unit.changes.takes + unit.changes.frees)
         return Stored(
-            records={row[0]: record(row, self._secret) for row in rows},
+            records={row[0]: record(row, self._secrets) for row in rows},
             names=dict(self.connection.execute(SQLITE.holders, (names,)).fetchall()),
             epoch=head.epoch,
         )

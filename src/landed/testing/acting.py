@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from landed.core.changes import Kind
 from landed.core.doubt import pause_s
 from landed.core.history import Item, View
-from landed.core.operation import Operation, State, from_record
+from landed.core.operation import Operation, State
+from landed.core.operation_record import from_record
 from landed.core.session import Input
 from landed.core.store import Store
 from landed.core.value import PlanValue, Unknown, Value

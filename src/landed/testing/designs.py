@@ -10,8 +10,17 @@ from landed.core.contract import Contract
 from landed.core.doubt import Verdict, doubt
 from landed.core.event import Event
 from landed.core.next import what_next
-from landed.core.operation import Evidence, Happened, Operation, Source, State, to_record
-from landed.core.outcome import Absent, AnswerLost, LookOutcome, Refused, SendOutcome
+from landed.core.operation import Evidence, Happened, Operation, Source, State
+from landed.core.operation_record import to_record
+from landed.core.outcome import (
+    Absent,
+    AnswerLost,
+    LookOutcome,
+    NoAnswer,
+    Prepared,
+    Refused,
+    SendOutcome,
+)
 from landed.core.rules import RULES, Rules
 from landed.core.scope import LetGo, Next, Revised, Scope, StopWaiting
 from landed.core.store import Store
@@ -167,6 +176,10 @@ class Rekeyed:
     def check(self, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
         """See `name`."""
         return self.inner.check(arguments)
+
+    async def prepare(self, call: Call) -> Prepared | NoAnswer:
+        """As the inner tool's."""
+        return await self.inner.prepare(call)
 
     async def send(self, call: Call) -> SendOutcome:
         """Send under that other key."""

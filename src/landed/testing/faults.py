@@ -15,7 +15,7 @@ from landed.core.changes import Changes, Kind, Move, Record
 from landed.core.contract import Contract
 from landed.core.journal import Entry
 from landed.core.operation import Happened
-from landed.core.outcome import LookOutcome, SendOutcome
+from landed.core.outcome import LookOutcome, NoAnswer, Prepared, SendOutcome
 from landed.core.plan import PlanEvent
 from landed.core.question import QuestionEvent
 from landed.core.store import Fact, Store
@@ -195,6 +195,10 @@ class FaultyTool:
     def check(self, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
         """See `name`."""
         return self.inner.check(arguments)
+
+    async def prepare(self, call: Call) -> Prepared | NoAnswer:
+        """As the inner tool's."""
+        return await self.inner.prepare(call)
 
     async def send(self, call: Call) -> SendOutcome:
         """Pass the points before the send leaves and after its answer came."""

@@ -11,7 +11,8 @@ from landed.core.canonical import Json
 from landed.core.changes import Changes, Kind, Move, Record
 from landed.core.event import Event
 from landed.core.journal import Entry, as_of
-from landed.core.operation import Happened, Operation, Source, State, from_record
+from landed.core.operation import Happened, Operation, Source, State
+from landed.core.operation_record import from_record
 from landed.core.plan import At, PlanEvent, plan_from
 from landed.core.question import About, QuestionEvent, question_from
 from landed.core.session import input_of, observation_of

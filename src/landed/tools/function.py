@@ -20,6 +20,7 @@ from landed.core.outcome import (
     NoAnswer,
     NotSent,
     NotYet,
+    Prepared,
     Refused,
     SendOutcome,
 )
@@ -46,8 +47,9 @@ ReadBack = Callable[[Call, Json], object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Questions:
-    """The functions that ask the service about a call; each returns a LookOutcome."""
+    """The functions beside the call itself: what asks the service about it, what prepares it."""
 
+    prepare: Question | None = None
     lookup: Question | None = None
     close: Question | None = None
     read_back: ReadBack | None = None
@@ -59,6 +61,7 @@ def tool(
     *,
     effect: Effect | Literal["none", "reversible", "irreversible"] | None = None,
     name: str = "",
+    prepare: Question | None = None,
     lookup: Question | None = None,
     close: Question | None = None,
     read_back: ReadBack | None = None,
@@ -72,6 +75,7 @@ def tool(
     when nothing left. What any other exception proves is for `raises` to say: by default nothing;
     `landed.tools.classify.one_request` believes an HTTP client, for functions that send once.
 
+    `prepare(call)` returns what every send uses, stored before the first: then `call.prepared`.
     `lookup(call)`, `close(call)`, `read_back(call, result)` return Found, Absent, NotYet, NoAnswer.
     The key reaches the parameter named in `keyed`, the epoch the one named in `fence`, the whole
     call one annotated `Call`; a model sees none of them. `promises` are the other fields of
@@ -80,7 +84,7 @@ def tool(
     """
     if function is not None:
         raise ContractError(f"{getattr(function, '__name__', 'a tool')}: {_SAY_EFFECT}")
-    questions = Questions(lookup=lookup, close=close, read_back=read_back)
+    questions = Questions(prepare=prepare, lookup=lookup, close=close, read_back=read_back)
     said = {} if effect is None else {"effect": effect}
 
     def register(function: Callable[P, R_co]) -> FunctionTool[P, R_co]:
@@ -160,6 +164,17 @@ class FunctionTool(Generic[P, R_co]):
     def check(self, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
         """Return the arguments as they will be stored; `ProposalError` when they do not fit."""
         return self._arguments.check(arguments)
+
+    async def prepare(self, call: Call) -> Prepared | NoAnswer:
+        """Ask the `prepare` function for what every send uses; it has no effect."""
+        question = self._questions.prepare
+        if question is None:
+            return NoAnswer(reason=f"{self.name} has nothing to prepare")
+        try:
+            value = await _called(partial(question, call), self._asks, call)
+            return value if isinstance(value, Prepared) else Prepared(value=checked(value))
+        except Exception as error:
+            return NoAnswer(reason=described(error))
 
     async def send(self, call: Call) -> SendOutcome:
         """Call the function, once.

@@ -9,7 +9,7 @@ from landed.core.canonical import Json, canonical
 from landed.core.contract import Contract, Effect, check
 from landed.core.declared import from_values
 from landed.core.errors import ContractError, ProposalError
-from landed.core.outcome import LookOutcome, NoAnswer, NotSent, SendOutcome
+from landed.core.outcome import LookOutcome, NoAnswer, NotSent, Prepared, SendOutcome
 from landed.core.tool import Call
 from landed.tools.arguments import Arguments
 from landed.tools.classify import described
@@ -102,6 +102,10 @@ class HttpTool:
             if name != "read_back":  # Its URL needs the result.
                 each.url({**stored, "key": "key"})
         return stored
+
+    async def prepare(self, call: Call) -> Prepared | NoAnswer:
+        """Say that there is nothing to prepare: each send is made of the stored arguments."""
+        return NoAnswer(reason=f"{self.name} has nothing to prepare")
 
     async def send(self, call: Call) -> SendOutcome:
         """Send one request, once, and say what came back."""

@@ -24,6 +24,7 @@ from landed.core.outcome import (
     NoAnswer,
     NotSent,
     NotYet,
+    Prepared,
     Refused,
     SendOutcome,
 )
@@ -143,6 +144,10 @@ class SmtpTool:
     def message_id(self, call: Call) -> str:
         """Return the Message-ID of a call, the same for every send of it."""
         return message_id(call, domain=self._domain)
+
+    async def prepare(self, call: Call) -> Prepared | NoAnswer:
+        """Say that there is nothing to prepare: each send is made of the stored arguments."""
+        return NoAnswer(reason=f"{self.name} has nothing to prepare")
 
     async def send(self, call: Call) -> SendOutcome:
         """Hand the mail to the server, once, in a thread of its own.

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from landed.core.absorb import Question, Replied
 from landed.core.errors import IllegalEventError, LeaseLostError, StaleWriteError
-from landed.core.operation import Operation, from_record
+from landed.core.operation import Operation
+from landed.core.operation_record import from_record
 from landed.core.outcome import NotSent
 from landed.core.scope import (
     Asking,

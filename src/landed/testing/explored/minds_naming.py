@@ -9,10 +9,10 @@ asks, or asked.
 from collections.abc import Hashable
 from operator import attrgetter
 
+from landed.core.advancing import SEND_WITHIN_S
 from landed.core.operation import Operation
 from landed.core.plan import Plan
 from landed.core.question import Question, QuestionState
-from landed.core.advancing import SEND_WITHIN_S
 from landed.core.undo import Release
 from landed.testing.explored.minds_world import TICK_S, Setup, World, asks
 

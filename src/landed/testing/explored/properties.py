@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from landed.core.absorb import Looked, Question, Replied
 from landed.core.changes import Move
 from landed.core.contract import Contract
-from landed.core.operation import Happened, Operation, State, from_record
+from landed.core.operation import Happened, Operation, State
+from landed.core.operation_record import from_record
 from landed.core.outcome import Absent, Refused
 from landed.testing.explored.ledger import Line, could_land
 from landed.testing.explored.world import Heard, Request, World
