@@ -13,7 +13,19 @@ from landed.core.operation import Operation, State
 from landed.core.operation_record import from_record
 from landed.core.outcome import LookOutcome, SendOutcome
 from landed.core.rules import RULES, Rules
-from landed.core.scope import Arrival, AskPrice, Next, Put, Scope, Send, StopWaiting, Watch
+from landed.core.scope import (
+    Arrival,
+    AskPrice,
+    Check,
+    Next,
+    Prepare,
+    Put,
+    Scope,
+    Send,
+    StopMidway,
+    StopWaiting,
+    Watch,
+)
 
 SENT_AT = 1_000.0
 SEND_BY = SENT_AT + 900.0
@@ -143,6 +155,12 @@ def commands(decided: Next) -> list[str]:
                 said.append(f"watch {plan.id} {index}")
             case AskPrice(release=release):
                 said.append(f"price {release}")
+            case Check(subject=subject, index=index):
+                said.append(f"check {subject} {index}")
+            case StopMidway(operation=op):
+                said.append(f"hurry {op.id}")
+            case Prepare(operation=op):
+                said.append(f"prepare {op.id}")
     return said
 
 

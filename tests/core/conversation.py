@@ -7,6 +7,7 @@ from typing import Any
 
 from landed.core import absorb
 from landed.core.absorb import Looked, Replied
+from landed.core.approval import Approval, approval_from
 from landed.core.canonical import Json
 from landed.core.changes import Changes, Kind, Move, Record, Stored, apply
 from landed.core.contract import Contract, Effect, Interrupt
@@ -15,8 +16,9 @@ from landed.core.next import what_next
 from landed.core.operation import Operation
 from landed.core.operation_record import from_record
 from landed.core.outcome import Acknowledged, LookOutcome, SendOutcome
-from landed.core.plan import Place, Plan, PlanState, Wanted, plan_from, step_of
+from landed.core.plan import Place, Plan, PlanState, Step, Wanted, plan_from, step_of
 from landed.core.question import Question, last_question_name, question_from
+from landed.core.reference import known_by, referred
 from landed.core.rules import RULES
 from landed.core.scope import (
     Answered,
@@ -24,6 +26,8 @@ from landed.core.scope import (
     Asking,
     AskPerson,
     AskPrice,
+    Check,
+    Checking,
     Next,
     Observed,
     Planned,
@@ -112,18 +116,9 @@ def wanting(
         call_id="c1",
         send_by=fields.pop("send_by", SENT_AT + 9_000.0),
     )
-    steps = tuple(
-        step_of(
-            tool=each.tool,
-            contract=tools[each.tool],
-            digest=digest(each.tool),
-            arguments=each.arguments,
-            ask=ask,
-            call_id=each.call_id,
-            reads=tools[each.tool].effect is Effect.NONE,
-        )
-        for each in calls
-    )
+    steps: list[Step] = []
+    for each in calls:
+        steps.append(_step(each, tools[each.tool], ask, [step.identity for step in steps]))
     made: dict[str, Any] = {
         "id": f"plan-{turn}",
         "tenant": ask.tenant,
@@ -135,13 +130,31 @@ def wanting(
         "call_id": ask.call_id,
         "revises": "",
         "intent": {},
-        "steps": steps,
+        "steps": tuple(steps),
         "places": tuple(Place() for _ in steps),
         "made_at": SENT_AT,
         "send_by": ask.send_by,
         "worker": "w1",
     }
     return Plan(**{**made, **fields})
+
+
+def _step(call: Wanted, contract: Contract, ask: Ask, identities: Sequence[str]) -> Step:
+    """One step, as the runtime's planner makes it; `identities` are those of the steps before."""
+    named = referred(call.arguments, contract.accepts)
+    known = known_by(call.arguments, contract.accepts, identities) if named else None
+    return step_of(
+        tool=call.tool,
+        contract=contract,
+        digest=digest(call.tool),
+        arguments=call.arguments,
+        ask=ask,
+        call_id=call.call_id,
+        reads=contract.effect is Effect.NONE,
+        known=known,
+        needs=tuple(sorted({number - 1 for number in named.values()})),
+        risk=contract.risk,
+    )
 
 
 @dataclass
@@ -152,6 +165,7 @@ class Conversation:
     registered: frozenset[str] | None = None
     now: float = SENT_AT
     language: str = "en"
+    keys: tuple[bytes, ...] = (b"",)
     draining: bool = False
     holders: dict[str, str] = field(default_factory=dict)
     store: Stored = field(default_factory=Stored)
@@ -188,6 +202,10 @@ class Conversation:
     @property
     def questions(self) -> dict[str, Question]:
         return {each.id: question_from(each) for each in self._of(Kind.QUESTION)}
+
+    @property
+    def approvals(self) -> dict[str, Approval]:
+        return {each.id: approval_from(each) for each in self._of(Kind.APPROVAL)}
 
     @property
     def contracts(self) -> dict[str, Contract]:
@@ -231,6 +249,8 @@ class Conversation:
             plans=self.plans,
             releases=self.releases,
             questions=self.questions,
+            approvals=self.approvals,
+            keys=self.keys,
             last_question=self.store.names.get(name, ""),
             tools={tool: digest(tool) for tool in known},
             new_id=self._new_id,
@@ -268,6 +288,8 @@ class Conversation:
                 self.running.add(Watching(plan=plan.id, index=index, observation=id))
             case AskPrice(release=id):
                 self.running.add(Pricing(release=id))
+            case Check(subject=id, index=index):
+                self.running.add(Checking(subject=id, index=index))
 
     @property
     def leaves(self) -> list[str]:

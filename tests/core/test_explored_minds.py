@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from landed.core.operation import Operation
+from landed.core.plan import Plan, Step
 from landed.core.scope import Next, Scope
 from landed.core.undo import Release
 from landed.testing.explored import minds
 from landed.testing.explored.minds import explore_minds, explore_wrong_mind, say_minds
 from landed.testing.explored.minds_cases import CASES, FREE
-from landed.testing.explored.minds_naming import OPERATION, RELEASE, Naming
+from landed.testing.explored.minds_naming import OPERATION, PLAN, RELEASE, STEP, Naming
 from landed.testing.explored.minds_properties import CORE_RAISED, PROMISES, RELEASED_FIRST, STUCK
 from landed.testing.explored.minds_restaurant import House
 from landed.testing.explored.minds_search import Search
@@ -155,17 +156,33 @@ UNNAMED_OPERATION = (
     *("tenant", "session", "tool", "ask", "contract", "identity", "names", "made_at", "complete"),
     *("position", "told", "evidence", "settled_at", "unwanted_at", "acknowledged_at", "version"),
     *("epoch", "worker", "looks", "looked_at", "last_sent_at", "first_sent_at", "send_by"),
-    *("result", "arguments"),
+    *("result", "arguments", "retries", "unique", "prepared"),
 )
 UNNAMED_RELEASE = (
     *("operation", "tenant", "session", "principal", "origin", "made_at", "version", "epoch"),
-    *("worker", "question", "why"),
+    *("worker", "question", "why", "undoes", "after"),
+)
+# Nobody stops a plan here, none needs a yes, and none is tried or taken back as a whole.
+UNNAMED_PLAN = (
+    *("tenant", "session", "turn", "input", "principal", "origin", "call_id", "revises", "intent"),
+    *("made_at", "send_by", "answer_by", "previews", "supersedes", "independent", "version"),
+    *("epoch", "worker", "attempt", "ended_at", "by", "why", "changed"),
+    "steps",  # They are in the key one by one.
+)
+UNNAMED_STEP = (
+    *("tool", "arguments", "contract", "names", "call_id", "reads", "risk", "permission", "needs"),
+    "corrects",
 )
 
 
 @pytest.mark.parametrize(
     ("kind", "named", "unnamed"),
-    [(Operation, OPERATION, UNNAMED_OPERATION), (Release, RELEASE, UNNAMED_RELEASE)],
+    [
+        (Operation, OPERATION, UNNAMED_OPERATION),
+        (Release, RELEASE, UNNAMED_RELEASE),
+        (Plan, PLAN, UNNAMED_PLAN),
+        (Step, STEP, UNNAMED_STEP),
+    ],
 )
 def test_every_field_is_in_the_key_or_known_not_to_matter(
     kind: type, named: tuple[str, ...], unnamed: tuple[str, ...]

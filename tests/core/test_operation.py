@@ -81,12 +81,15 @@ undecided  ruled_absent    > failed
 
 # What is written down while the state stays as it is.
 STAYS = {
+    "prepared": "recorded",
     "blocked": "recorded",
     "looked": "accepted unknown assumed undecided",
     "closing": "unknown undecided",
     "unwanted": "sent resent accepted unknown",
     "told": "recorded sent resent accepted unknown assumed undecided",
-    "contradicted": "failed",
+    "noted": "undecided",
+    "lifted": "undecided",
+    "contradicted": "failed confirmed",
 }
 
 

@@ -252,9 +252,8 @@ def test_a_read_that_was_made_is_not_made_again():
 
 def test_a_read_of_something_else_is_made():
     (step,) = wanted(check())
-    came = pair(
-        [], wanted(check("Sat")), contract_of=lambda _: READS, seen={("check", step.identity): Place()}
-    )
+    seen = {("check", step.identity): Place()}
+    came = pair([], wanted(check("Sat")), contract_of=lambda _: READS, seen=seen)
     assert came.places == (Place(),)
 
 

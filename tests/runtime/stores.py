@@ -85,6 +85,9 @@ class CountingStore(Wrapped):
         self.paged += 1
         return await self.inner.session_records(**asked)
 
+    async def waiting(self, **asked: Any) -> tuple[Record, ...]:
+        return await self.inner.waiting(**asked)
+
     async def open_records(self, **asked: Any) -> tuple[Record, ...]:
         self.paged += 1
         return await self.inner.open_records(**asked)

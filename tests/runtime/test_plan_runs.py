@@ -1,4 +1,4 @@
-"""Plans run at the runtime: each step once, what broke off is retried, and nothing ends in error."""
+"""Plans run at the runtime: each step once, retried from where it broke off, never an error."""
 
 import asyncio
 from contextlib import suppress
@@ -248,7 +248,10 @@ def test_the_end_of_a_process_lets_the_step_in_flight_finish_and_starts_no_other
     tools = office(rig.far, deadline_s=100.0)
     value = rig.run(script, *tools)
 
-    assert (value.state, at_of(value)) == (PlanState.RUNNING, ["done", "done", "waiting", "waiting"])
+    assert (value.state, at_of(value)) == (
+        PlanState.RUNNING,
+        ["done", "done", "waiting", "waiting"],
+    )
     assert rig.world.timeline.now_s == pytest.approx(5.0)
     after = rig.run(propose, *tools)
     assert (after.state, after.replayed, rig.far.total) == (PlanState.DONE, True, 4)
@@ -343,9 +346,7 @@ def test_a_hundred_steps_are_carried_out_and_one_more_is_refused(rig: Rig) -> No
     "reference",
     ["$3", "$2", "$0", "$-1", "$1.__class__", "$../7", "$1.id", "$plan-a1", "$01", "$ 1", "$1$1"],
 )
-def test_a_reference_to_anything_but_an_earlier_step_runs_nothing(
-    rig: Rig, reference: str
-) -> None:
+def test_a_reference_to_anything_but_an_earlier_step_runs_nothing(rig: Rig, reference: str) -> None:
     wanted = (INVOICE[0], Wanted(tool="issue", arguments={"what": reference}), INVOICE[2])
 
     async def script(rt: Runtime) -> None:

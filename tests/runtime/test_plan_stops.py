@@ -1,17 +1,21 @@
 """Plans are stopped halfway: from any process, by who may, and what is out is told as it is."""
 
 import asyncio
-from collections.abc import Callable
+import threading
+from typing import Any
 
 import pytest
 
+import landed
+from landed.core.approval import Purpose
 from landed.core.changes import Kind
-from landed.core.errors import ProposalError
+from landed.core.errors import ApprovalError, ProposalError
 from landed.core.operation import State
 from landed.core.outcome import Acknowledged
 from landed.core.plan import PlanState, Wanted
 from landed.core.tool import Call
 from landed.core.value import PlanValue
+from landed.runtime.permissions import Permit
 from landed.runtime.runtime import Runtime
 from landed.tools.function import tool
 from tests.runtime.plan_rig import (
@@ -23,8 +27,9 @@ from tests.runtime.plan_rig import (
     landed_in_order,
     office,
     propose,
+    shelf,
 )
-from tests.runtime.rig import FINE, Rig, Wire, no_word
+from tests.runtime.rig import FINE, REPLY_LOST, Rig, Wire, no_word
 
 SLOW = Wire(replies_s=10.0)
 LONG = {"deadline_s": 100.0}
@@ -47,11 +52,9 @@ async def journal(rt: Runtime) -> list[str]:
     return [entry.event for entry in await rt.driver.store.journal()]
 
 
-def stopping(rig: Rig, **asked: object) -> "Callable[[Runtime], object]":
-    async def stop(rt: Runtime) -> PlanValue:
-        return await rt.stop(await running_plan(rt), principal=ANA, **asked)
-
-    return stop
+async def stop(rt: Runtime) -> PlanValue:
+    """Stop the plan of the session, as whoever presses the button elsewhere."""
+    return await rt.stop(await running_plan(rt), principal=ANA)
 
 
 @pytest.mark.req("S1-51", "S1-52", "S1-53", "K2")
@@ -282,7 +285,7 @@ def test_a_stop_from_another_process_reaches_the_token_of_the_one_that_runs_the_
 
     runs = rig.start(run, copy)
     rig.world.pass_time(1.0)
-    stops = rig.start(stopping(rig), copy)
+    stops = rig.start(stop, copy)
     rig.world.wait(runs, stops)
     assert runs.result().state is PlanState.STOPPED
     assert rig.world.timeline.now_s < 10.0
@@ -302,3 +305,292 @@ def test_no_token_is_handed_to_a_tool_whose_contract_does_not_take_it(rig: Rig) 
 
     assert rig.run(script, copy).state is PlanState.DONE
     assert seen == [None]
+
+
+@pytest.mark.req("K17", "K20")
+@pytest.mark.parametrize("promises", [{}, {"on_interrupt": "finish"}])
+def test_a_tool_in_a_thread_sees_the_stop_and_ends_early(promises: dict[str, Any]) -> None:
+    begun = threading.Event()
+
+    @tool(effect="irreversible", stops_midway=True, deadline_s=20.0, **promises)
+    def copy(files: int, call: Call) -> object:
+        assert call.stop is not None
+        begun.set()
+        while not call.stop.is_cancelled():
+            threading.Event().wait(0.005)  # A thread has nothing else to wait on than a look.
+        return Acknowledged(result={"id": "C1", "copied": 3}, complete=False)
+
+    async def script() -> PlanValue:
+        async with landed.open("sqlite://:memory:", tools=[copy]) as rt:
+            running = asyncio.ensure_future(
+                propose(rt, (Wanted(tool="copy", arguments={"files": 9}),))
+            )
+            await asyncio.to_thread(begun.wait, 10.0)
+            stopped = await rt.stop(await running_plan(rt), principal=ANA)
+            await running
+            return stopped
+
+    value = asyncio.run(script())
+    assert value.state is PlanState.STOPPED
+    assert "it may have run in part" in value.text
+
+
+@pytest.mark.req("K2", "K20")
+def test_a_hard_stop_of_a_thread_leaves_doubt_until_what_it_returns_late_settles_it() -> None:
+    begun, goes_on = threading.Event(), threading.Event()
+
+    @tool(effect="irreversible", on_interrupt="finish", deadline_s=20.0)
+    def copy(files: int) -> dict[str, str]:
+        begun.set()
+        goes_on.wait(10.0)
+        return {"id": "C1"}
+
+    async def script() -> tuple[PlanValue, PlanValue]:
+        async with landed.open("sqlite://:memory:", tools=[copy]) as rt:
+            running = asyncio.ensure_future(
+                propose(rt, (Wanted(tool="copy", arguments={"files": 9}),))
+            )
+            await asyncio.to_thread(begun.wait, 10.0)
+            plan = await running_plan(rt)
+            doubted = await rt.stop(plan, principal=ANA, hard=True, patience_s=0.0)
+            goes_on.set()
+            return doubted, await running
+
+    doubted, later = asyncio.run(script())
+    assert (doubted.state, at_of(doubted)) == (PlanState.STOPPING, ["out"])
+    assert doubted.text.startswith("Outcome unknown: ")
+    assert (later.state, at_of(later)) == (PlanState.STOPPED, ["done"])
+
+
+# A stop before the first step, and one that comes at an awkward moment.
+
+
+@pytest.mark.req("S1-52")
+@pytest.mark.field("D1")
+def test_a_stop_before_the_yes_is_a_no_that_holds_in_every_process(rig: Rig) -> None:
+    tools = office(rig.far, risk="confirm")
+
+    async def stop(rt: Runtime) -> tuple[PlanValue, str, PlanValue]:
+        planned = await propose(rt)
+        assert planned.offer is not None
+        stopped = await rt.stop(planned.plan, principal=ANA)
+        return stopped, planned.offer.token, await rt.stop(planned.plan, principal=ANA)
+
+    async def agree(rt: Runtime) -> PlanValue:
+        with pytest.raises(ApprovalError) as refused:
+            await rt.approve(token=token, principal=ANA)
+        assert refused.value.problem == "declined"
+        assert refused.value.again == ""
+        with pytest.raises(ApprovalError):
+            await rt.approve(stopped.plan, principal=ANA)
+        await rt.receive("yes", principal=ANA)
+        return await rt.plan(stopped.plan)
+
+    stopped, token, again = rig.run(stop, *tools)
+    after = rig.run(agree, *tools)
+    assert stopped.state is again.state is after.state is PlanState.DECLINED
+    assert stopped.questions == ()
+    assert rig.far.sends == []
+
+
+class Hesitant(Rights):
+    """Says yes after a while, as a slow directory would."""
+
+    async def allows(self, permit: Permit) -> bool:
+        await asyncio.sleep(5.0)  # virtual time
+        return True
+
+
+@pytest.mark.req("S1-52")
+@pytest.mark.field("D1")
+def test_a_stop_after_the_yes_and_before_the_first_step_holds(rig: Rig) -> None:
+    tools = office(rig.far, risk="confirm", permission="office")
+
+    async def agree(rt: Runtime) -> PlanValue | None:
+        give(rt, Rights())
+        planned = await propose(rt)
+        give(rt, Hesitant())
+        return await rt.approve(planned.plan, principal=ANA)
+
+    runs = rig.start(agree, *tools)
+    rig.world.pass_time(1.0)
+    stops = rig.start(stop, *tools)
+    rig.world.wait(runs, stops)
+
+    for value in (runs.result(), stops.result()):
+        assert value is not None
+        assert (value.state, at_of(value)) == (PlanState.STOPPED, ["waiting"] * 4)
+    assert rig.far.sends == []
+
+
+@pytest.mark.req("S1-52")
+@pytest.mark.field("D1")
+@pytest.mark.fault("X04")
+def test_a_stop_outlasts_the_death_of_the_process_that_was_to_run_the_plan(rig: Rig) -> None:
+    tools = office(rig.far, risk="confirm", permission="office")
+
+    async def agree(rt: Runtime) -> None:
+        give(rt, Rights())
+        planned = await propose(rt)
+        give(rt, Hesitant())
+        await rt.approve(planned.plan, principal=ANA)
+
+    async def stop(rt: Runtime) -> PlanValue:
+        return await rt.stop(await running_plan(rt), principal=ANA, patience_s=0.0)
+
+    async def take_over(rt: Runtime) -> PlanValue:
+        give(rt, Rights())
+        await asyncio.sleep(60.0)  # virtual time
+        return await rt.plan(await running_plan(rt))
+
+    runs = rig.start(agree, *tools)
+    rig.world.pass_time(1.0)
+    stops = rig.start(stop, *tools)
+    rig.world.wait(stops)
+    rig.kill(runs)
+    value = rig.run(take_over, *tools)
+
+    assert stops.result().state is PlanState.STOPPING
+    assert (value.state, at_of(value)) == (PlanState.STOPPED, ["waiting"] * 4)
+    assert rig.far.sends == []
+
+
+@pytest.mark.req("S1-53", "K20")
+def test_a_stop_while_the_plan_is_in_doubt_closes_the_key_and_ends_in_the_truth(
+    rig: Rig,
+) -> None:
+    rig.far.wire += [FINE, REPLY_LOST]
+    rig.far.silent_questions = 3
+
+    async def script(rt: Runtime) -> tuple[PlanValue, PlanValue]:
+        doubted = await propose(rt, patience_s=6.0)
+        return doubted, await rt.stop(doubted.plan, principal=ANA)
+
+    doubted, value = rig.run(script, *office(rig.far))
+    assert doubted.state is PlanState.IN_DOUBT
+    assert (value.state, at_of(value)) == (
+        PlanState.STOPPED,
+        ["done", "done", "waiting", "waiting"],
+    )
+    assert len(rig.far.sends) == 2
+    assert "close" in rig.far.questions
+
+
+@pytest.mark.req("K2")
+@pytest.mark.parametrize("bound_s", [2.0, None])
+def test_a_stop_from_another_process_reaches_the_wait_of_the_one_that_runs_it(
+    rig: Rig, bound_s: float | None
+) -> None:
+    rig.far.wire += [Wire(replies_s=60.0)]
+    waits = {"on_interrupt": "wait", "wait_s": bound_s} if bound_s else {}
+    tools = office(rig.far, **waits, **LONG)
+    runs = rig.start(propose, *tools)
+    rig.world.pass_time(1.0)
+    stops = rig.start(stop, *tools)
+    rig.world.wait(runs, stops)
+
+    assert runs.result().state is PlanState.STOPPED
+    assert rig.world.timeline.now_s < 10.0
+    assert len(rig.far.sends) == 1
+
+
+@pytest.mark.req("K2", "K20")
+def test_a_hard_stop_from_another_process_is_not_held_up_by_the_one_that_waits(rig: Rig) -> None:
+    rig.far.wire += [Wire(replies_s=60.0)]
+    tools = office(rig.far, on_interrupt="finish", **LONG)
+    runs = rig.start(propose, *tools)
+    rig.world.pass_time(1.0)
+
+    async def stop(rt: Runtime) -> PlanValue:
+        plan = await running_plan(rt)
+        await rt.stop(plan, principal=ANA, patience_s=1.0)
+        return await rt.stop(plan, principal=ANA, hard=True)
+
+    stops = rig.start(stop, *tools)
+    rig.world.wait(runs, stops)
+    assert stops.result().state is PlanState.STOPPED
+    assert rig.world.timeline.now_s < 20.0
+    assert len(rig.far.sends) == 1
+
+
+def test_a_plan_that_was_stopped_is_not_retried(rig: Rig) -> None:
+    """What was stopped is begun anew only by a new plan, so that the person sees it again."""
+    rig.far.wire += [Wire(replies_s=10.0)]
+
+    async def script(rt: Runtime) -> PlanValue:
+        running = asyncio.ensure_future(propose(rt))
+        await asyncio.sleep(1.0)  # virtual time
+        await rt.stop(await running_plan(rt), principal=ANA)
+        stopped = await running
+        with pytest.raises(ProposalError, match="is stopped: it cannot be run again"):
+            await rt.retry(stopped.plan, principal=ANA)
+        assert await rt.offer(stopped.plan, Purpose.RETRY) is None
+        return stopped
+
+    stopped = rig.run(script, *office(rig.far, on_interrupt="finish", **LONG))
+    assert (stopped.state, stopped.offer) == (PlanState.STOPPED, None)
+
+
+# What a stop leaves owed.
+
+
+@pytest.mark.req("S1-54")
+def test_the_undo_of_what_ran_before_the_stop_comes_with_it(rig: Rig) -> None:
+    rig.far.wire += [Wire(replies_s=10.0)]
+
+    async def script(rt: Runtime) -> tuple[PlanValue, PlanValue]:
+        running = asyncio.ensure_future(propose(rt, calls("put", "a", "b")))
+        await asyncio.sleep(1.0)  # virtual time
+        await rt.stop(await running_plan(rt), principal=ANA)
+        stopped = await running
+        return stopped, await rt.undo(stopped.plan, principal=ANA)
+
+    stopped, undone = rig.run(script, *shelf(rig.far, on_interrupt="finish", **LONG))
+    assert (stopped.state, at_of(stopped)) == (PlanState.STOPPED, ["done", "waiting"])
+    assert stopped.undo_by is not None
+    assert undone.state is PlanState.UNDONE
+    assert landed_in_order(rig) == ["put a", "take_off R1"]
+
+
+@pytest.mark.field("H6")
+def test_a_stop_of_a_changed_mind_says_what_is_still_owed(rig: Rig) -> None:
+    """The new plan is stopped while its step is out: the old table is neither kept nor let go."""
+    rig.far.wire += [Wire(replies_s=2.0), Wire(replies_s=10.0)]
+    put, off = shelf(rig.far, on_interrupt="finish", **LONG)
+
+    async def script(rt: Runtime) -> tuple[PlanValue, str]:
+        running = asyncio.ensure_future(propose(rt, calls("put", "a")))
+        await asyncio.sleep(1.0)  # virtual time
+        heard = await rt.receive("b instead", principal=ANA)
+        first = await running
+        changing = asyncio.ensure_future(
+            rt.revise(first.turn, heard, wanted=calls("put", "b"), patience_s=100.0)
+        )
+        await asyncio.sleep(1.0)  # virtual time
+        held = await rt.driver.store.session_records(tenant="default", session="main")
+        new = [record.id for record in held if record.kind is Kind.PLAN][-1]
+        stopped = await rt.stop(new, principal=ANA)
+        await changing
+        return stopped, (await rt.report(heard.turn)).text
+
+    stopped, told = rig.run(script, put, off)
+    assert stopped.state is PlanState.STOPPED
+    assert len(stopped.questions) == 1
+    assert told.endswith("?")
+    assert landed_in_order(rig) == ["put a", "put b"]
+
+
+def test_a_stop_while_a_plan_is_being_taken_back_changes_nothing(rig: Rig) -> None:
+    rig.far.wire += [FINE, FINE, Wire(replies_s=3.0)]
+
+    async def script(rt: Runtime) -> tuple[PlanValue, PlanValue]:
+        done = await propose(rt, calls("put", "a", "b"))
+        undoing = asyncio.ensure_future(rt.undo(done.plan, principal=ANA))
+        await asyncio.sleep(1.0)  # virtual time
+        events = await journal(rt)
+        stopped = await rt.stop(done.plan, principal=ANA, hard=True, patience_s=0.0)
+        assert await journal(rt) == events
+        return stopped, await undoing
+
+    stopped, undone = rig.run(script, *shelf(rig.far))
+    assert (stopped.state, undone.state) == (PlanState.UNDOING, PlanState.UNDONE)

@@ -14,9 +14,10 @@ from landed.testing.store_checks.suite import inserted
 
 pytestmark = pytest.mark.anyio
 
-FIRST = migrations()
-SECOND = Migration(
-    version=2,
+KNOWN = migrations()
+NEWEST = KNOWN[-1].version
+NEXT = Migration(
+    version=NEWEST + 1,
     name="note",
     sql="-- A table; with a trigger, whose body ends in a semicolon, too.\n"
     "CREATE TABLE note (text TEXT) STRICT;\n"
@@ -25,8 +26,8 @@ SECOND = Migration(
     "-- The end.\n",
     min_writer=1,
 )
-BOTH = (*FIRST, SECOND)
-LOCKING_OUT = (*FIRST, replace(SECOND, min_writer=2))
+BOTH = (*KNOWN, NEXT)
+LOCKING_OUT = (*KNOWN, replace(NEXT, min_writer=NEWEST + 1))
 
 
 @pytest.fixture
@@ -49,30 +50,34 @@ def upgrade(path: str, known: tuple[Migration, ...], monkeypatch: pytest.MonkeyP
 
 
 def test_the_known_migrations_are_numbered_without_gaps() -> None:
-    assert [one.version for one in FIRST] == list(range(1, len(FIRST) + 1))
-    assert all(one.min_writer <= one.version for one in FIRST)
+    assert [one.version for one in KNOWN] == list(range(1, len(KNOWN) + 1))
+    assert all(one.min_writer <= one.version for one in KNOWN)
 
 
 def test_migrations_are_applied_once_and_in_order(connection: Connection) -> None:
-    assert migrate(connection, FIRST, path="x") == 1
+    assert migrate(connection, KNOWN, path="x") == NEWEST
     assert "note" not in tables(connection)
-    assert migrate(connection, BOTH, path="x") == 2
+    assert migrate(connection, BOTH, path="x") == NEWEST + 1
     assert {"note", "note_stays"} <= tables(connection)
-    assert migrate(connection, BOTH, path="x") == 2
-    assert connection.execute("SELECT version FROM migration").fetchall() == [(1,), (2,)]
+    assert migrate(connection, BOTH, path="x") == NEWEST + 1
+    assert connection.execute("SELECT version FROM migration").fetchall() == [
+        (version,) for version in range(1, NEWEST + 2)
+    ]
 
 
 def test_an_edited_migration_is_refused(connection: Connection) -> None:
     migrate(connection, BOTH, path="x")
-    edited = (*FIRST, replace(SECOND, sql=SECOND.sql.replace("'stays'", "'goes'")))
-    with pytest.raises(StoreError, match=r"migration 2 \(note\) is not the one that was applied"):
+    edited = (*KNOWN, replace(NEXT, sql=NEXT.sql.replace("'stays'", "'goes'")))
+    with pytest.raises(
+        StoreError, match=rf"migration {NEWEST + 1} \(note\) is not the one that was applied"
+    ):
         migrate(connection, edited, path="x")
 
 
 def test_line_ends_do_not_count(connection: Connection) -> None:
     migrate(connection, BOTH, path="x")
-    windows = (*FIRST, replace(SECOND, sql=SECOND.sql.replace("\n", "\r\n")))
-    assert migrate(connection, windows, path="x") == 2
+    windows = (*KNOWN, replace(NEXT, sql=NEXT.sql.replace("\n", "\r\n")))
+    assert migrate(connection, windows, path="x") == NEWEST + 1
 
 
 @pytest.mark.parametrize("sql", ["SELECT 1;\nCREATE TABLE oops (", "CREATE TABLE note (a);"])
@@ -82,7 +87,7 @@ async def test_a_failing_migration_leaves_the_file_as_it_was(
     store = open_sqlite(path)
     record = await inserted(store, "op-1")
     await store.close()
-    broken = (*BOTH, Migration(version=3, name="broken", sql=sql, min_writer=1))
+    broken = (*BOTH, Migration(version=NEWEST + 2, name="broken", sql=sql, min_writer=1))
     with pytest.raises(StoreError):
         upgrade(path, broken, monkeypatch)
     store = open_sqlite(path)
@@ -101,15 +106,15 @@ def test_a_migration_says_who_may_write() -> None:
 def test_a_newer_schema_is_refused_and_left_as_it_is(connection: Connection) -> None:
     migrate(connection, LOCKING_OUT, path="x")
     before = connection.total_changes
-    with pytest.raises(StoreError, match=r"newer schema: .* version 2, .* version 1; upgrade"):
-        migrate(connection, FIRST, path="agent.db")
+    with pytest.raises(StoreError, match=rf"version {NEWEST + 1}, .* version {NEWEST}; upgrade"):
+        migrate(connection, KNOWN, path="agent.db")
     assert connection.total_changes == before
 
 
 @pytest.mark.fault("X43")
 def test_a_newer_schema_that_allows_it_is_written(connection: Connection) -> None:
     migrate(connection, BOTH, path="x")
-    assert migrate(connection, FIRST, path="x") == 2
+    assert migrate(connection, KNOWN, path="x") == NEWEST + 1
 
 
 @pytest.mark.fault("X42")
@@ -120,7 +125,8 @@ async def test_an_old_worker_that_runs_on_is_stopped(
     record = await inserted(old, "op-1")
     upgrade(path, BOTH, monkeypatch)
     assert (await inserted(old, "op-2")).version == 1, "that migration keeps old writers"
-    ledger = "UPDATE migration SET min_writer = 2 WHERE version = 2"
+    newer = NEWEST + 1
+    ledger = f"UPDATE migration SET min_writer = {newer} WHERE version = {newer}"
     old._opened.writer.execute(ledger)
     with pytest.raises(StoreError, match=r"upgrade landed\. Nothing was changed"):
         await inserted(old, "op-3")

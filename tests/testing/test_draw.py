@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
+from re import sub
 from typing import Any
 
 import pytest
 
+from landed.core.approval import APPROVAL_MOVES, ApprovalEvent, ApprovalState
 from landed.core.operation import MOVES, STATES, Happened
 from landed.core.plan import PLAN_MOVES, PlanEvent, PlanState
 from landed.core.question import QUESTION_MOVES, QuestionEvent, QuestionState
@@ -20,6 +22,7 @@ MACHINES: list[tuple[str, Mapping[Any, Mapping[Any, Any]], Mapping[Any, Any], Ma
 MACHINES = [
     ("docs/operation.md", MOVES, STATES, draw.EVENTS),
     ("docs/plan.md", PLAN_MOVES, draw.PLAN_STATES, draw.PLAN_EVENTS),
+    ("docs/plan.md", APPROVAL_MOVES, draw.APPROVAL_STATES, draw.APPROVAL_EVENTS),
     ("docs/plan.md", RELEASE_MOVES, draw.RELEASE_STATES, draw.RELEASE_EVENTS),
     ("docs/plan.md", QUESTION_MOVES, draw.QUESTION_STATES, draw.QUESTION_EVENTS),
 ]
@@ -31,6 +34,17 @@ def test_a_page_is_what_the_tables_say(name):
     assert drawn == draw.PAGES[name](), f"{name} is not what the tables say: run {draw.COMMAND}"
 
 
+def test_a_picture_begins_with_what_made_the_record_where_that_is_no_move():
+    page = draw.plan_page().splitlines()
+    begins = [line for line in page if line.startswith("    [*] --> ")]
+    assert begins == [
+        "    [*] --> drafted",
+        "    [*] --> open: offered",
+        "    [*] --> owed_if_landed: owed",
+        "    [*] --> open: asked",
+    ]
+
+
 @pytest.mark.parametrize(("name", "moves", "states", "events"), MACHINES)
 def test_a_page_shows_every_state_and_every_move(name, moves, states, events):
     lines = draw.PAGES[name]().splitlines()
@@ -38,7 +52,7 @@ def test_a_page_shows_every_state_and_every_move(name, moves, states, events):
         assert any(line.startswith(f"| `{state}` |") for line in lines)
     for before, ways in moves.items():
         for event, after in ways.items():
-            words = event.removeprefix("release_").replace("_", " ")
+            words = sub(r"^(approval|plan|release)_", "", event).replace("_", " ")
             shown = [line for line in lines if line.startswith(f"    {before} --> {after}: ")]
             if before is not after:
                 assert words in {w for line in shown for w in line.split(": ", 1)[1].split(", ")}
@@ -52,6 +66,8 @@ KINDS: list[tuple[Mapping[Any, str], type[StrEnum]]] = [
     (draw.EVENTS, Happened),
     (draw.PLAN_STATES, PlanState),
     (draw.PLAN_EVENTS, PlanEvent),
+    (draw.APPROVAL_STATES, ApprovalState),
+    (draw.APPROVAL_EVENTS, ApprovalEvent),
     (draw.RELEASE_STATES, ReleaseState),
     (draw.RELEASE_EVENTS, ReleaseEvent),
     (draw.QUESTION_STATES, QuestionState),

@@ -72,6 +72,9 @@ class Restaurant:
     async def prepare(self, call: Call) -> NoAnswer:
         return NoAnswer(reason="nothing to prepare")
 
+    async def list_effects(self, since: float) -> NoAnswer:
+        return NoAnswer(reason="no list")
+
     async def send(self, call: Call) -> SendOutcome:
         if self.breaks == "hangs":
             await asyncio.get_running_loop().create_future()

@@ -163,7 +163,7 @@ def test_a_function_whose_types_cannot_be_resolved_is_not_called() -> None:
 
 
 def test_promises_offers_every_field_of_the_contract_that_is_not_asked_for_itself() -> None:
-    asked = {"effect", "prepare", "lookup", "close", "read_back"}
+    asked = {"effect", "prepare", "lookup", "close", "read_back", "list_effects"}
     # What follows from a function that is given for it; `if_alike` is the contract's `look_alike`.
     follows = {"risk_varies"}
     promised = {each.name for each in fields(Contract)} - asked - follows

@@ -6,12 +6,16 @@ from importlib import import_module
 import click
 
 from landed import __version__
+from landed.cli.shown import line
 from landed.core.errors import LandedError
 
 # Name of the sub-command ▸ its module, which calls it `command`.
 COMMANDS = {
+    "audit": "landed.cli.audit",
     "demo": "landed.cli.demo",
     "doctor": "landed.cli.doctor",
+    "inspect": "landed.cli.inspect",
+    "plan": "landed.cli.plan",
     "timeline": "landed.cli.timeline",
 }
 
@@ -35,7 +39,7 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except LandedError as error:
-            raise click.ClickException(" ".join(str(error).split())) from error
+            raise click.ClickException(line(" ".join(str(error).split()))) from error
 
 
 @click.group(cls=Commands)

@@ -24,6 +24,10 @@ from landed.core.outcome import (
 # How much of a key's retention is trusted: the service's clock and ours need not agree.
 RETENTION_TRUSTED = 0.9
 
+# How many looks must have missed it before a find needs somebody's signature: a probe that fails
+# three times and then passes, with nothing done in between, is a debt and not a recovery.
+UNEXPLAINED_AFTER = 3
+
 
 class Question(StrEnum):
     """What the service can be asked about an operation in doubt."""
@@ -31,6 +35,7 @@ class Question(StrEnum):
     LOOKUP = "lookup"
     CLOSE = "close"
     READ_BACK = "read-back"
+    RECEIPT = "receipt"  # Not asked for: the service says it by itself, in a webhook.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,11 +132,14 @@ def _late(operation: Operation, contract: Contract, back: CameBack) -> Moved | N
             landed_after_all = True
         case outcome:
             landed_after_all = isinstance(outcome, Found)
-    if not landed_after_all or operation.contradicted:
+    never = _receipt_says_no(operation, contract, back) and operation.state is State.CONFIRMED
+    against = never if operation.state is State.CONFIRMED else landed_after_all
+    if not against or operation.contradicted:
         return None
     if Happened.CONTRADICTED not in MOVES[operation.state]:
         return None
-    says = "it took effect after all: this contradicts what was settled"
+    says = "it did not take effect after all" if never else "it took effect after all"
+    says = f"{says}: this contradicts what was settled"
     return _move(operation, Happened.CONTRADICTED, back, says, contradicted=True)
 
 
@@ -205,31 +213,35 @@ def _look(operation: Operation, contract: Contract, back: Looked) -> Moved | Non
     if isinstance(outcome, Absent):
         return _absent(operation, contract, back, outcome.position)
     if isinstance(outcome, NotYet):
-        return _undecisive(operation, back, f"not knowable yet {outcome.reason}".rstrip())
-    return _undecisive(operation, back, f"no answer: {outcome.reason}")
+        return _undecisive(operation, contract, back, f"not knowable yet {outcome.reason}".rstrip())
+    return _undecisive(operation, contract, back, f"no answer: {outcome.reason}")
 
 
 def _found(operation: Operation, contract: Contract, back: Looked, found: Found) -> Moved:
     """A find settles it, but for a contract that says where the result must become visible."""
     if contract.read_back and back.question is not Question.READ_BACK:
         says = "the service knows it; whether it is visible is still to be seen"
-        event, after = _undecisive(operation, back, says, found.position)
+        event, after = _undecisive(operation, contract, back, says, found.position)
         at = operation.acknowledged_at or back.at
         return event, replace(after, result=found.result, acknowledged_at=at)
     event = Happened.READ_BACK if operation.state is State.ACCEPTED else Happened.FOUND
-    return _move(operation, event, back, "it is there", found.position, result=found.result)
+    says, held = "it is there", {"result": found.result}
+    if operation.absences >= UNEXPLAINED_AFTER and back.question is not Question.RECEIPT:
+        says = f"it is there, after {operation.absences} looks that had to see it and did not"
+        held["unexplained"] = True
+    return _move(operation, event, back, says, found.position, **held)
 
 
 def _absent(
     operation: Operation, contract: Contract, back: Looked, position: int | None
 ) -> Moved | None:
-    if not remembers(operation, contract, at=back.at):
+    if back.question is not Question.RECEIPT and not remembers(operation, contract, at=back.at):
         says = "nothing under that key, but the service may have forgotten it"
-        return _undecisive(operation, back, says, position)
+        return _undecisive(operation, contract, back, says, position)
     for settles, event, says in ABSENCE:
         if settles(operation, contract, back) and event in MOVES[operation.state]:
             return _move(operation, event, back, says, position)
-    return _undecisive(operation, back, "nothing has landed", position)
+    return _undecisive(operation, contract, back, "nothing has landed", position)
 
 
 def _closed(operation: Operation, contract: Contract, back: Looked) -> bool:
@@ -242,6 +254,16 @@ def _behind(operation: Operation, contract: Contract, back: Looked) -> bool:
         return False
     seen, acknowledged = back.outcome.position, operation.position
     return seen is not None and acknowledged is not None and seen >= acknowledged
+
+
+def _receipt_says_no(operation: Operation, contract: Contract, back: CameBack) -> bool:
+    """Whether the service says by itself that it did not happen, and not of something older."""
+    if not isinstance(back, Looked) or back.question is not Question.RECEIPT:
+        return False
+    if not isinstance(back.outcome, Absent):
+        return False
+    seen, known = back.outcome.position, operation.position
+    return seen is None or known is None or seen >= known
 
 
 def _out_of_time(operation: Operation, contract: Contract, back: Looked) -> bool:
@@ -257,6 +279,8 @@ ABSENCE: tuple[tuple[Callable[[Operation, Contract, Looked], bool], Happened, st
         Happened.READ_ABSENT,
         "not there, read at or after the position that the service acknowledged",
     ),
+    (_receipt_says_no, Happened.ABSENT_FOR_GOOD, "the service says that it did not happen"),
+    (_receipt_says_no, Happened.READ_ABSENT, "the service says that it did not happen"),
     (
         _out_of_time,
         Happened.ABSENT_FOR_GOOD,
@@ -265,10 +289,22 @@ ABSENCE: tuple[tuple[Callable[[Operation, Contract, Looked], bool], Happened, st
 )
 
 
+def _had_to_see_it(operation: Operation, contract: Contract, back: Looked) -> bool:
+    """Whether what landed by the last send had to be visible when this look was made."""
+    visible_at = operation.last_sent_at + contract.deadline_s + contract.settlement_lag_s
+    return back.asked_at > visible_at and back.question is not Question.RECEIPT
+
+
 def _undecisive(
-    operation: Operation, back: Looked, says: str, position: int | None = None
+    operation: Operation,
+    contract: Contract,
+    back: Looked,
+    says: str,
+    position: int | None = None,
 ) -> Moved:
     held: dict[str, object] = {"looks": operation.looks + 1, "looked_at": back.at}
     if back.attempt == operation.tries:
         held["looked"] = type(back.outcome).__name__
+    if isinstance(back.outcome, Absent) and _had_to_see_it(operation, contract, back):
+        held["absences"] = operation.absences + 1
     return _move(operation, Happened.LOOKED, back, says, position, **held)

@@ -67,7 +67,7 @@ APPROVAL_MOVES: Mapping[ApprovalState, Mapping[ApprovalEvent, ApprovalState]] = 
     },
     _S.TAKEN: {_E.REFUSED: _S.TAKEN},
     _S.DECLINED: {_E.REFUSED: _S.DECLINED},
-    _S.LAPSED: {_E.REFUSED: _S.LAPSED},
+    _S.LAPSED: {_E.REFUSED: _S.LAPSED, _E.RENEWED: _S.OPEN},
 }
 
 
@@ -256,10 +256,10 @@ def approval_moved(approval: Approval, event: ApprovalEvent, **changed: object) 
 
 _FROZEN = (
     *("plan", "purpose", "attempt", "principal", "hash", "made_at"),
-    *("answer_by", "send_within_s"),
+    "send_within_s",
 )
-_CHANGING = ("token", "seal", "question", "problem", "by", "at")
-_BOUND = (*_FROZEN, "tenant", "session", "token")
+_CHANGING = ("answer_by", "token", "seal", "question", "problem", "by", "at")
+_BOUND = (*_FROZEN, "tenant", "session", "answer_by", "token", "state")
 
 
 def approval_record(approval: Approval) -> Record:

@@ -44,17 +44,39 @@ def begin(
 
 
 def offer(draft: Draft, arrival: Offering) -> None:
-    """Hand out a yes for what may follow: the same one anew, or one that was not there before."""
+    """Hand out a yes for what may follow: the same one anew, or one that was not there before.
+
+    One that lapsed is offered anew where the plan still stands as it did: whoever asked why it did
+    not work may try it again afterwards. Its question is put once more then.
+    """
     wanted = arrival.approval
     held = draft.approvals.get(wanted.id)
     plan = draft.plans[wanted.plan]
-    if not _fits(plan, wanted) or (held is not None and held.state is not ApprovalState.OPEN):
+    if not _fits(plan, wanted) or (held is not None and held.state not in _MAY_BE_OFFERED):
         draft.answer(arrival, Problem.OVER)
     elif held is None:
         draft.ask_yes(wanted, arrival.question, turn=plan.turn)
     else:
         draft.takes.append(Hold(name=token_name(wanted.token), record=held.id))
-        draft.move_approval(held, ApprovalEvent.RENEWED, token=wanted.token, at=draft.now)
+        draft.move_approval(
+            held,
+            ApprovalEvent.RENEWED,
+            token=wanted.token,
+            answer_by=wanted.answer_by,
+            question=_asked_anew(draft, held, arrival.question, turn=plan.turn),
+            at=draft.now,
+        )
+
+
+_MAY_BE_OFFERED = frozenset({ApprovalState.OPEN, ApprovalState.LAPSED})
+
+
+def _asked_anew(draft: Draft, held: Approval, text: str, *, turn: str) -> str:
+    """Return the question of an approval, put once more where the one before is closed."""
+    before = draft.questions.get(held.question)
+    if not text or (before is not None and before.state is QuestionState.OPEN):
+        return held.question
+    return draft.ask_about(held, text, turn=turn).id
 
 
 def present(draft: Draft, arrival: Presenting) -> None:

@@ -1,4 +1,4 @@
-"""The rows of an audit, as values: the plan, its events, its steps by attempt, the yes that were given.
+"""The rows of an audit, as values: the plan, its events, its steps, the yes that were given.
 
 What they are read from, and how, is in `landed.core.audit`.
 """

@@ -27,6 +27,7 @@ class Kind(StrEnum):
     APPROVAL = "approval"
     OBSERVATION = "observation"
     MESSAGE = "message"
+    CASE = "case"
     CONTRACT = "contract"
 
 

@@ -51,6 +51,14 @@ class WhileUnknown(StrEnum):
     REPLACE = "replace"
 
 
+class WhenUnknown(StrEnum):
+    """What is done about an outcome that nobody knows."""
+
+    RECONCILE = "reconcile"
+    ESCALATE = "escalate"
+    BLOCK = "block"
+
+
 class LookAlike(StrEnum):
     """What is done where an effect is there already that looks the same."""
 
@@ -149,6 +157,11 @@ class Contract:
     while_unknown     whether a replacement waits while this is in doubt
     assume_after_s    after which an effect that nobody can confirm is treated as landed
     escalate_after_s  the age at which an unknown goes to a person
+    when_unknown      reconcile (find out) / escalate (a person, at once) / block (nothing is asked
+                      until somebody wants to know; a person at the age of escalation)
+    amount            the argument that holds the amount; with escalate_above, an unknown above that
+                      goes to a person at once (both in the argument's own unit)
+    list_effects      it can list what the service holds, to find effects that nobody recorded
     deadline_s        the bound on one send
     max_tries         the bound on sends of one operation
     concurrency       how many may run at once; 0 for no bound
@@ -199,6 +212,10 @@ class Contract:
     while_unknown: WhileUnknown = WhileUnknown.WAIT
     assume_after_s: float | None = None
     escalate_after_s: float = 900.0
+    when_unknown: WhenUnknown = WhenUnknown.RECONCILE
+    amount: str = ""
+    escalate_above: float | None = None
+    list_effects: bool = False
     deadline_s: float = 30.0
     max_tries: int = 5
     concurrency: int = 0
@@ -300,6 +317,11 @@ CONTRADICTIONS: tuple[Check, ...] = (
         lambda c: (c.order is Order.RELEASE_FIRST) != bool(c.order_why),
         "order='release_first' leaves the person with nothing for a while: say why in order_why,"
         " which is only read then",
+    ),
+    (
+        lambda c: bool(c.amount) != (c.escalate_above is not None),
+        "amount and escalate_above go together: name the argument, and above which amount an"
+        " unknown goes to a person",
     ),
     (
         lambda c: c.deadline_s <= 0 or c.max_tries < 1 or c.concurrency < 0,

@@ -14,6 +14,7 @@ from landed.core.contract import (
     OnExpiry,
     Order,
     Risk,
+    WhenUnknown,
     WhileUnknown,
 )
 from landed.core.errors import ContractError
@@ -49,6 +50,7 @@ def digest_of(contract: Contract) -> str:
 _READERS: Mapping[str, Callable[[object], object]] = {
     "effect": lambda value: Effect(str(value)),
     "risk": lambda value: Risk(str(value)),
+    "when_unknown": lambda value: WhenUnknown(str(value)),
     "look_alike": lambda value: LookAlike(str(value)),
     "freshness": lambda value: Freshness(str(value)),
     "on_expiry": lambda value: OnExpiry(str(value)),

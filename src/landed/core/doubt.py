@@ -9,9 +9,10 @@ answers, and a send follows only a no.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 
 from landed.core.absorb import remembers
-from landed.core.contract import Contract
+from landed.core.contract import Contract, WhenUnknown
 from landed.core.operation import Operation, State
 from landed.core.outcome import Absent
 
@@ -51,7 +52,9 @@ class Assume:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Nobody can tell: put it in front of a person."""
+    """Nobody can tell, or is to try: put it in front of a person; `why` where it is by policy."""
+
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,8 @@ def doubt(operation: Operation, contract: Contract, now: float) -> Verdict:
     It sees one operation and its contract only. For a state that is not in doubt there is nothing
     to do but wait.
     """
+    if operation.state is State.UNKNOWN and (verdict := _by_policy(operation, contract, now)):
+        return verdict
     ways = _WAYS.get(operation.state, ())
     waits: list[float] = []
     for way in ways:
@@ -87,6 +92,27 @@ def doubt(operation: Operation, contract: Contract, now: float) -> Verdict:
             case _:
                 return verdict
     return WaitUntil(min(waits, default=float("inf")))
+
+
+def _by_policy(operation: Operation, contract: Contract, now: float) -> Verdict | None:
+    """Return what the contract says of a doubt whatever could be found out about it."""
+    if contract.when_unknown is WhenUnknown.ESCALATE:
+        return Ask(why="its contract puts every doubt in front of a person")
+    if is_above(operation, contract):
+        return Ask(why=f"{contract.amount} is above {contract.escalate_above:g}")
+    if contract.when_unknown is WhenUnknown.BLOCK:
+        return _ask(operation, contract, now)
+    return None
+
+
+def is_above(operation: Operation, contract: Contract) -> bool:
+    """Whether the amount is one that a person decides about; one that can't be read is."""
+    if contract.escalate_above is None:
+        return False
+    try:
+        return Decimal(str(operation.arguments.get(contract.amount))) > contract.escalate_above
+    except InvalidOperation:
+        return True
 
 
 def still_sendable(operation: Operation, now: float) -> bool:

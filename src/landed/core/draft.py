@@ -7,9 +7,11 @@ from landed.core.approval import (
     ApprovalEvent,
     approval_moved,
     approval_record,
+    is_sealed,
     sealed,
     token_name,
 )
+from landed.core.case import Case, CaseEvent, Why, about, case_moved, case_record
 from landed.core.changes import Changes, Guard, Hold, Move, Record
 from landed.core.contract import Contract
 from landed.core.event import Event
@@ -43,6 +45,7 @@ class Draft:
         self.releases: dict[str, Release] = dict(scope.releases)
         self.questions: dict[str, Question] = dict(scope.questions)
         self.approvals: dict[str, Approval] = dict(scope.approvals)
+        self.cases: dict[str, Case] = dict(scope.cases)
         self.last_question = scope.last_question
         self.moves: list[Move] = []
         self.takes: list[Hold] = []
@@ -80,6 +83,7 @@ class Draft:
             wakes=self.wakes,
             starved=frozenset(self.starved),
             approvals=self.approvals,
+            cases=self.cases,
             answers=self.answers,
         )
 
@@ -118,6 +122,28 @@ class Draft:
         self.operations[after.id] = after
         made, last = self.scope.positions.get(after.id, _NEW)
         self.write(to_record(after, made=made, last=last), event, at)
+        self._open_cases(before, after)
+        return after
+
+    def _open_cases(self, before: Operation | None, after: Operation) -> None:
+        """Put in front of a person what is settled and yet needs somebody."""
+        if before is None:
+            return
+        if after.contradicted and not before.contradicted:
+            self._make_case(about(after, Why.CONTRADICTED, at=self.now))
+        if after.unexplained and not before.unexplained:
+            self._make_case(about(after, Why.UNEXPLAINED, at=self.now))
+
+    def _make_case(self, case: Case) -> None:
+        made = replace(case, version=1)
+        self.cases[made.id] = made
+        self.write(case_record(made), CaseEvent.OPENED)
+
+    def move_case(self, case: Case, event: CaseEvent, **changed: object) -> Case:
+        """Move a case."""
+        after = case_moved(case, event, **changed)
+        self.cases[after.id] = after
+        self.write(self._at(case_record(after)), event)
         return after
 
     def hand_over(self, old: Operation, new: Operation) -> None:
@@ -205,7 +231,8 @@ class Draft:
             principal=principal,
             about=about,
             subject=subject,
-            text=with_number(text, number, language=self.scope.language),
+            # Words that have to be typed say by themselves how to answer.
+            text=text if typed else with_number(text, number, language=self.scope.language),
             number=number,
             amount_cents=amount_cents,
             claim=claim,
@@ -246,17 +273,20 @@ class Draft:
         """Record an approval and the question it answers; an undo is a button, and asks nothing."""
         question = ""
         if text:
-            asked = self.ask(
-                text,
-                about=About.PLAN,
-                subject=approval.id,
-                session=(approval.tenant, approval.session),
-                turn=turn,
-                principal=approval.principal,
-                typed=approval.typed,
-            )
-            question = asked.id
+            question = self.ask_about(approval, text, turn=turn).id
         return self.make_approval(replace(approval, question=question))
+
+    def ask_about(self, approval: Approval, text: str, *, turn: str) -> Question:
+        """Put the question that an approval is the answer to."""
+        return self.ask(
+            text,
+            about=About.PLAN,
+            subject=approval.id,
+            session=(approval.tenant, approval.session),
+            turn=turn,
+            principal=approval.principal,
+            typed=approval.typed,
+        )
 
     def make_approval(self, approval: Approval) -> Approval:
         """Record an approval that is not stored yet, sealed."""
@@ -270,8 +300,10 @@ class Draft:
     def move_approval(
         self, approval: Approval, event: ApprovalEvent, **changed: object
     ) -> Approval:
-        """Move an approval."""
-        after = sealed(approval_moved(approval, event, **changed), self.scope.keys)
+        """Move an approval; one whose seal is wrong gets no right one by that."""
+        after = approval_moved(approval, event, **changed)
+        if is_sealed(approval, self.scope.keys):
+            after = sealed(after, self.scope.keys)
         self.approvals[after.id] = after
         self.write(self._at(approval_record(after)), event)
         return after

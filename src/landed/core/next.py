@@ -19,12 +19,15 @@ from landed.core.plan import PlanState
 from landed.core.releasing import not_allowed, priced, release
 from landed.core.revising import answered, ask_person, revise
 from landed.core.rules import Rules
+from landed.core.ruling import rule, rule_case
 from landed.core.scope import (
     Answered,
     Arrival,
     AskedAgain,
     AskPerson,
+    CaseRuled,
     Checked,
+    Heard,
     LetGo,
     LookNow,
     Next,
@@ -37,10 +40,12 @@ from landed.core.scope import (
     Proposed,
     Readied,
     Revised,
+    Ruled,
     Scope,
     Told,
     Withdraw,
 )
+from landed.core.session import opening
 from landed.core.stopping import let_go, wind_up
 from landed.core.undoing import take_back
 
@@ -100,6 +105,14 @@ def _came_back(draft: Draft, arrival: CameBack) -> None:
     came = draft.rules.absorb(operation, draft.contract_of(operation), arrival)
     if came is not None:
         draft.keep(*came, at=arrival.at)
+
+
+def _hear(draft: Draft, arrival: Heard) -> None:
+    """Take an input down together with the evidence that it brings."""
+    unit = opening(arrival.heard)
+    draft.moves += unit.moves
+    draft.takes += unit.takes
+    _came_back(draft, arrival.back)
 
 
 def _propose(draft: Draft, arrival: Proposed) -> None:
@@ -164,4 +177,7 @@ _ARRIVALS: Mapping[type[Arrival], Callable[..., None]] = {
     PlanTold: tell,
     Checked: _check,
     Readied: prepared,
+    Ruled: rule,
+    CaseRuled: rule_case,
+    Heard: _hear,
 }

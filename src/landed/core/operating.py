@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from landed.core.absorb import Question
-from landed.core.contract import Contract, Interrupt
+from landed.core.contract import Contract, Interrupt, WhenUnknown
 from landed.core.doubt import (
     Ask,
     Assume,
@@ -135,6 +135,7 @@ def _send(draft: Draft, operation: Operation, event: Happened) -> None:
         first_sent_at=operation.first_sent_at or draft.now,
         last_sent_at=draft.now,
         looks=0,
+        absences=0,
         looked="",
         blocked_by="",
     )
@@ -185,6 +186,8 @@ def _waits_until(operation: Operation, contract: Contract, now: float) -> float 
 
 def _find_out(draft: Draft, operation: Operation) -> bool:
     """Take the next step towards knowing, unless a question is out already."""
+    if _was_dropped(draft, operation):
+        draft.commands.append(StopWaiting(operation=operation))
     if draft.scope.draining or _is_asked(draft, operation):
         return False
     verdict = _verdict(draft, operation)
@@ -198,9 +201,22 @@ def _find_out(draft: Draft, operation: Operation) -> bool:
         case SendAgain():
             _send_again(draft, operation)
         case LagOver() | Assume() | Ask():
-            event, source, says = _GIVEN_UP[type(verdict)]
-            return draft.move(operation, event, says, source=source).open
+            return _give_up(draft, operation, verdict)
     return False
+
+
+def _give_up(draft: Draft, operation: Operation, verdict: LagOver | Assume | Ask) -> bool:
+    event, source, says = _GIVEN_UP[type(verdict)]
+    if isinstance(verdict, Ask) and verdict.why:
+        says = f"{verdict.why}: a person has to find out"
+    return draft.move(operation, event, says, source=source).open
+
+
+def _was_dropped(draft: Draft, operation: Operation) -> bool:
+    """Whether another process had this one wait for a send no longer (a hard stop does)."""
+    before = draft.scope.operations.get(operation.id)
+    sending = Sending(operation=operation.id, attempt=operation.tries)
+    return not operation.wanted and operation == before and sending in draft.scope.running
 
 
 def _is_asked(draft: Draft, operation: Operation) -> bool:
@@ -217,6 +233,8 @@ def _verdict(draft: Draft, operation: Operation) -> Verdict:
     if operation.id in draft.urgent:
         draft.urgent.discard(operation.id)
         asked = replace(operation, looked_at=0.0)
+        if draft.contract_of(operation).when_unknown is WhenUnknown.BLOCK:
+            asked = replace(asked, state=State.UNDECIDED)  # Looked at, and no more than that.
     return draft.rules.doubt(asked, draft.contract_of(operation), draft.now)
 
 

@@ -88,6 +88,8 @@ class Happened(StrEnum):
     GAVE_UP = "gave_up"
     RULED_LANDED = "ruled_landed"
     RULED_ABSENT = "ruled_absent"
+    NOTED = "noted"
+    LIFTED = "lifted"
     UNWANTED = "unwanted"
     TOLD = "told"
     CONTRADICTED = "contradicted"
@@ -167,10 +169,12 @@ MOVES: Mapping[State, Mapping[Happened, State]] = {
         Happened.RULED_LANDED: State.CONFIRMED,
         Happened.RULED_ABSENT: State.FAILED,
         Happened.LOOKED: State.UNDECIDED,
+        Happened.NOTED: State.UNDECIDED,
+        Happened.LIFTED: State.UNDECIDED,
         Happened.CLOSING: State.UNDECIDED,
         Happened.TOLD: State.UNDECIDED,
     },
-    State.CONFIRMED: {},
+    State.CONFIRMED: {Happened.CONTRADICTED: State.CONFIRMED},
     State.FAILED: {Happened.CONTRADICTED: State.FAILED},
     State.WITHDRAWN: {},
 }
@@ -219,11 +223,13 @@ class Operation:
     had no effect and in whose place it stands; `unique` are names that it keeps once it landed.
     Times are UTC, seconds since the epoch, 0.0 where there is none. `tries` counts sends, `unsent`
     names those of them that never left this machine; `prepared` is what each of them uses, where
-    the contract says `prepare`; `looks` counts questions since the last send,
-    `looked` is what the last of them came back with. `closing` is true from before a close is asked
-    for: the key is spent. `wanted` stays true until the caller cancels, a stop or a revision.
-    `told` is the state last handed to the caller while it was not final; `contradicted` that a
-    later answer said otherwise than what was settled.
+    the contract says `prepare`; `looks` counts questions since the last send, `looked` is what the
+    last of them came back with. `closing` is true from before a close is asked for: the key is
+    spent. `wanted` stays true until the caller cancels, a stop or a revision. `told` is the state
+    last handed to the caller while it was not final; `contradicted` that a later answer said
+    otherwise than what was settled. `absences` counts the looks that found nothing though by then
+    it had to be visible; `unexplained` that it was found after several of those, with no send in
+    between. `lifted` that a person let go of what it holds before it was decided.
     """
 
     id: str
@@ -268,6 +274,9 @@ class Operation:
     settled_at: float = 0.0
     told: str = ""
     contradicted: bool = False
+    absences: int = 0
+    unexplained: bool = False
+    lifted: bool = False
     evidence: tuple[Evidence, ...] = ()
 
     @property
@@ -288,7 +297,7 @@ class Operation:
 
 def held_by(operation: Operation) -> tuple[str, ...]:
     """Return the names it holds now: its rules' names also for ever after it took effect."""
-    if operation.holds:
+    if operation.holds and not operation.lifted:
         return operation.names + operation.unique
     return operation.unique if operation.state in _LANDED else ()
 
@@ -361,6 +370,9 @@ CHANGING: Mapping[str, object] = {
     "settled_at": 0.0,
     "told": "",
     "contradicted": False,
+    "absences": 0,
+    "unexplained": False,
+    "lifted": False,
 }
 
 

@@ -88,4 +88,21 @@ class NoAnswer:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedEffect:
+    """One effect that a service holds: its `id`, and the `key` it was made under ("" for none)."""
+
+    id: str
+    key: str = ""
+    result: Json = None
+    says: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """What a service holds, as far as it was asked."""
+
+    effects: tuple[ListedEffect, ...]
+
+
 LookOutcome = Found | Absent | NotYet | NoAnswer

@@ -114,7 +114,11 @@ PLAN_MOVES: Mapping[PlanState, Mapping[PlanEvent, PlanState]] = {
     _S.EXPIRED: {},
     _S.ABANDONED: {},
     _S.SUPERSEDED: {},
-    _S.UNDOING: {_E.UNDONE: _S.UNDONE, _E.UNDO_BROKE_OFF: _S.UNDO_PARTIAL},
+    _S.UNDOING: {
+        _E.STEPPED: _S.UNDOING,
+        _E.UNDONE: _S.UNDONE,
+        _E.UNDO_BROKE_OFF: _S.UNDO_PARTIAL,
+    },
     _S.UNDONE: {},
     _S.UNDO_PARTIAL: {},
 }
@@ -173,6 +177,7 @@ class At(StrEnum):
     OUT = "out"
     DONE = "done"
     BROKEN = "broken"
+    UNDONE = "undone"  # it was done, and was taken back with the whole plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,8 +17,16 @@ from landed.core.sentences import NOTHING_DONE, sentence
 
 # What stands in a preview beside its steps, and before a step that is being done.
 PREVIEW: Mapping[str, Mapping[str, str]] = {
-    "en": {"similar": "Possible duplicate: {what}", "progress": "Step {step} of {of}: {what}"},
-    "es": {"similar": "Posible duplicado: {what}", "progress": "Paso {step} de {of}: {what}"},
+    "en": {
+        "similar": "Possible duplicate: {what}",
+        "progress": "Step {step} of {of}: {what}",
+        "undoing": "It is being undone.",
+    },
+    "es": {
+        "similar": "Posible duplicado: {what}",
+        "progress": "Paso {step} de {of}: {what}",
+        "undoing": "Se está deshaciendo.",
+    },
 }
 
 # The three things that can be asked about a plan.
@@ -216,6 +224,12 @@ TO_MODEL: Mapping[str, tuple[str, str]] = {
     ),
 }
 
+# A plan that has not come to rest. Fields: count and of (steps).
+GOING_ON: Mapping[str, str] = {
+    "en": "I am on it: {count} of {of} done so far.",
+    "es": "Estoy en ello: {count} de {of} hechos por ahora.",
+}
+
 # A yes that was not taken, by what was wrong with it, and what can be done where nothing is asked.
 NOT_TAKEN: Mapping[str, Mapping[str, str]] = {
     "en": {
@@ -275,6 +289,11 @@ def plan_question(
         return TYPED[language][kind].format(words=words)
     asked = ASKED[language][kind]
     return asked if number is None else f"{asked} {NUMBERED[language].format(number=number)}"
+
+
+def going_on(*, done: int, of: int, language: str = "en") -> str:
+    """Return how far a plan that is being carried out has come."""
+    return GOING_ON[language].format(count=done, of=of)
 
 
 def not_taken(problem: str, *, asked: bool, language: str = "en") -> str:

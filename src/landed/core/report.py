@@ -14,7 +14,7 @@ from landed.core.history import turn_of
 from landed.core.operation import Operation, State
 from landed.core.operation_record import from_record
 from landed.core.plan import At, Plan, PlanState, Step, plan_from
-from landed.core.plan_sentences import not_taken
+from landed.core.plan_sentences import going_on, not_taken
 from landed.core.question import Question, QuestionState, question_from
 from landed.core.sentences import (
     NOTHING_DONE,
@@ -124,6 +124,9 @@ class _Turn:
         for plan in self.plans:
             if plan.id in shown:
                 yield self._ended(plan)
+            elif plan.previews and plan.open:
+                of = len(plan.steps)
+                yield going_on(done=plan.done, of=of, language=self.language)
             else:
                 yield from self._not_done(plan)
 

@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from landed.core import absorb
-from landed.core.absorb import CameBack
+from landed.core.absorb import CameBack, Looked
 from landed.core.approval import Approval, Presented
 from landed.core.canonical import Json
+from landed.core.case import Case, Ruling
 from landed.core.changes import Changes
 from landed.core.contract import Contract
 from landed.core.key import Ask
@@ -224,6 +225,35 @@ class Readied:
     outcome: Prepared | NoAnswer
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruled:
+    """A person's ruling on an operation; `made` is the id of what it made, where it landed."""
+
+    operation: str
+    ruling: Ruling
+    by: str
+    note: str = ""
+    made: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseRuled:
+    """A person's ruling on a case that is a record of its own."""
+
+    case: str
+    ruling: Ruling
+    by: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """An input that brings evidence: not stored yet, and recorded with what it settles."""
+
+    heard: Input
+    back: Looked
+
+
 Arrival = (
     Proposed
     | AskedAgain
@@ -243,6 +273,9 @@ Arrival = (
     | PlanTold
     | Checked
     | Readied
+    | Ruled
+    | CaseRuled
+    | Heard
 )
 
 
@@ -292,8 +325,8 @@ Running = Sending | Asking | Watching | Pricing | Checking
 class Scope:
     """One lap's view of one session.
 
-    `operations`, `plans`, `releases`, `questions` and `approvals` are those this worker holds open,
-    by id, and the closed ones that they speak of; `contracts` those they were made under, by
+    `operations`, `plans`, `releases`, `questions`, `approvals`, `cases` are those this worker holds
+    open, by id, and the closed ones that they speak of; `contracts` those they were made under, by
     digest; `tools` the digest of each registered tool's contract, by name; `positions` where the
     journal has the first and the latest event of each record; `new_id` where ids come from;
     `last_question` the last one put in this conversation; `worker` who holds all this; `language`
@@ -310,6 +343,7 @@ class Scope:
     releases: Mapping[str, Release] = field(default_factory=dict[str, Release])
     questions: Mapping[str, Question] = field(default_factory=dict[str, Question])
     approvals: Mapping[str, Approval] = field(default_factory=dict[str, Approval])
+    cases: Mapping[str, Case] = field(default_factory=dict[str, Case])
     keys: tuple[bytes, ...] = (b"",)
     last_question: str = ""
     tools: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -423,4 +457,5 @@ class Next:
     wakes: Mapping[str, float]
     starved: frozenset[str] = frozenset()
     approvals: Mapping[str, Approval] = field(default_factory=dict[str, Approval])
+    cases: Mapping[str, Case] = field(default_factory=dict[str, Case])
     answers: Mapping[int, str] = field(default_factory=dict[int, str])

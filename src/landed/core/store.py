@@ -11,6 +11,9 @@ from typing import Protocol
 from landed.core.changes import Changes, Record
 from landed.core.journal import Entry
 
+# The states in which a person is waited for: operations, plans; questions, approvals and cases.
+WAITING = ("undecided", "proposed", "open")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
@@ -51,6 +54,15 @@ class Store(Protocol):
         self, *, tenant: str, session: str, after: int = 0, limit: int = 1000
     ) -> tuple[Record, ...]:
         """Return the records of a session made after journal position `after`, oldest first."""
+        ...
+
+    async def waiting(
+        self, *, tenant: str, after: int = 0, limit: int = 1000
+    ) -> tuple[Record, ...]:
+        """Return what waits for a person, made after journal position `after`, oldest first.
+
+        That is what is in one of the `WAITING` states, whatever its kind and whoever holds it.
+        """
         ...
 
     async def journal(

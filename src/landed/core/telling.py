@@ -6,7 +6,9 @@ from the plan's own record alone, so that what it was once told can be computed 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TypedDict
 
+from landed.core.advancing import LANDED
 from landed.core.contract import Contract, Effect
 from landed.core.operation import Operation
 from landed.core.plan import At, Plan, PlanEvent, PlanState
@@ -86,13 +88,11 @@ def to_model(plan: Plan) -> str:
     if not is_ended(plan):
         return GOES_ON.format(count=plan.done, of=len(plan.steps))
     lines = summaries(plan)
+    said = [f"{line}{_qualified(plan, n)}" for n, line in enumerate(lines)]
     return ended_to_model(
         plan.state,
-        done=[f"{lines[n]}{_qualified(plan, n)}" for n in _at(plan, At.DONE)],
-        failed=next((lines[n] for n in _at(plan, At.BROKEN)), ""),
+        **_parts(plan, said, lines),
         why=_why(plan),
-        unknown=[lines[n] for n in _at(plan, At.OUT)],
-        not_done=[lines[n] for n in _at(plan, At.WAITING)],
         questions=_questions(plan),
     )
 
@@ -110,20 +110,50 @@ def to_person(
     lines = [
         _line(plan, n, operations, contracts, language=language) for n in range(len(plan.steps))
     ]
-    planned = summaries(plan)
     final = _is_final(plan, operations, contracts)
     offers = (("correct", final), ("undo", can_undo), ("retry", can_retry))
     return ended(
         plan.state,
-        done=[lines[n] for n in _at(plan, At.DONE)],
-        failed=next((planned[n] for n in _at(plan, At.BROKEN)), ""),
+        **_parts(_since(plan, operations), lines, summaries(plan)),
         why=_why(plan),
-        unknown=[lines[n] for n in _at(plan, At.OUT)],
-        not_done=[planned[n] for n in _at(plan, At.WAITING)],
         questions=_questions(plan),
         can=[name for name, there in offers if there],
         language=language,
     )
+
+
+class _Parts(TypedDict):
+    """What an ending is made of, by the names that `plan_sentences` has for it."""
+
+    done: Sequence[str]
+    failed: str
+    unknown: Sequence[str]
+    not_done: Sequence[str]
+
+
+def _parts(plan: Plan, lines: Sequence[str], planned: Sequence[str]) -> _Parts:
+    """Return the steps by what became of them; `lines` tell what is done, `planned` the rest."""
+    if plan.state in _TAKEN_BACK:
+        # Last to first: what could not be taken back is the last that is still there.
+        *not_undone, stuck = ["", *(lines[n] for n in _at(plan, At.DONE))]
+        undone = [lines[n] for n in _at(plan, At.UNDONE)]
+        return _Parts(done=undone, failed=stuck, unknown=(), not_done=not_undone[1:])
+    return _Parts(
+        done=[lines[n] for n in _at(plan, At.DONE)],
+        failed=next((planned[n] for n in _at(plan, At.BROKEN)), ""),
+        unknown=[lines[n] for n in _at(plan, At.OUT)],
+        not_done=[planned[n] for n in _at(plan, At.WAITING)],
+    )
+
+
+_TAKEN_BACK = frozenset({PlanState.UNDONE, PlanState.UNDO_PARTIAL})
+
+
+def _since(plan: Plan, operations: Operations) -> Plan:
+    """Return a plan with what was taken back after all, by a person's word, once it had ended."""
+    back = {each.undoes for each in operations.values() if each.state in LANDED}
+    places = [replace(p, at=At.UNDONE) if p.record in back else p for p in plan.places]
+    return replace(plan, places=tuple(places)) if plan.state in _TAKEN_BACK else plan
 
 
 def _at(plan: Plan, at: At) -> Sequence[int]:

@@ -7,7 +7,7 @@ from typing import Protocol
 from landed.core.canonical import Json
 from landed.core.contract import Contract, Risk
 from landed.core.key import Ask
-from landed.core.outcome import LookOutcome, NoAnswer, Prepared, SendOutcome
+from landed.core.outcome import Listed, LookOutcome, NoAnswer, Prepared, SendOutcome
 from landed.core.preview import Preview, Previewing, Similar
 
 
@@ -18,7 +18,8 @@ class Call:
     `arguments` are the stored ones, `key` the stored key ("" where the service has none), `epoch`
     the claim it is sent under, `attempt` the number of this send from 1. `sent_at` and
     `deadline_at` are UTC, seconds since the epoch: when this send leaves, and when the runtime
-    stops waiting for it. `prepared` is what `Tool.prepare` returned, `stop` the token of a tool that may end midway.
+    stops waiting for it. `prepared` is what `Tool.prepare` returned, `stop` the token of a tool
+    that may end midway.
     """
 
     operation: str
@@ -110,6 +111,10 @@ class Tool(Protocol):
 
     async def send(self, call: Call) -> SendOutcome:
         """Do it, once. Never retries by itself."""
+        ...
+
+    async def list_effects(self, since: float) -> Listed | NoAnswer:
+        """Say what the service holds since then (UTC seconds); only where the contract has it."""
         ...
 
     async def lookup(self, call: Call) -> LookOutcome:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from landed.core.draft import Draft
 from landed.core.operation import Operation
-from landed.core.plan import At, Plan, PlanEvent
+from landed.core.plan import At, Plan, PlanEvent, placed
 from landed.core.releasing import question
 from landed.core.scope import PlanTold
 from landed.core.undo import (
@@ -80,18 +80,24 @@ def _owe(
 
 
 def take_back(draft: Draft, id: str) -> None:
-    """Say of a plan that is being taken back when that is done, or how far it came."""
+    """Say of a plan that is being taken back what is undone, when all is, or how far it came."""
+    for index, place in enumerate(draft.plans[id].places):
+        owed = draft.releases.get(release_id(place.record))
+        if place.at is At.DONE and owed is not None and owed.state is ReleaseState.DONE:
+            plan, undone = draft.plans[id], replace(place, at=At.UNDONE)
+            draft.move_plan(plan, PlanEvent.STEPPED, places=placed(plan, index, undone))
     plan = draft.plans[id]
-    owed = [release for release in draft.releases.values() if release.undoes == id]
-    stuck = [release for release in owed if release.state in _STUCK]
-    if stuck:
-        why = stuck[0].why
-        draft.move_plan(plan, PlanEvent.UNDO_BROKE_OFF, why=why, ended_at=draft.now)
-        for release in owed:
+    left = [release_id(operation.id) for operation in _last_first(plan, draft.operations)]
+    if not left:
+        draft.move_plan(plan, PlanEvent.UNDONE, ended_at=draft.now)
+        return
+    owed_still = [draft.releases[id] for id in left if id in draft.releases]
+    stuck = next((release for release in owed_still if release.state in _STUCK), None)
+    if stuck is not None:
+        draft.move_plan(plan, PlanEvent.UNDO_BROKE_OFF, why=stuck.why, ended_at=draft.now)
+        for release in owed_still:
             if release.state is ReleaseState.OWED:
                 question(draft, release, why="what was done after it could not be taken back")
-    elif all(release.state in ENDED for release in owed):
-        draft.move_plan(plan, PlanEvent.UNDONE, ended_at=draft.now)
 
 
 # What could not be taken back, or a person decided to keep.

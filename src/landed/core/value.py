@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from landed.core.canonical import Json
 from landed.core.contract import Contract
 from landed.core.operation import Operation, State
+from landed.core.outcome import LookOutcome
 from landed.core.plan import PlanState
 from landed.core.preview import Changed
 from landed.core.sentences import to_model
@@ -115,6 +116,20 @@ class Unanswered:
     text: str
     reason: str
     replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What a service says by itself (a webhook, a delivery receipt), once it is verified.
+
+    It is about an `operation`, or about whatever was sent under `key`. The outcome is `Found` where
+    it happened, `Absent` where the service says that it did not and will not, `NotYet` between; a
+    `position` in it lets an older receipt that comes later be told apart.
+    """
+
+    outcome: LookOutcome
+    operation: str = ""
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

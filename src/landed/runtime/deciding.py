@@ -138,7 +138,7 @@ class Deciding(Proposing):
         held = await self._of(plan, principal, tenant)
         if held.answer_by:
             attempt = approval_id(plan, Purpose.RETRY, held.attempt + 1)
-            offered = await self.driver.store.load(attempt)
+            offered = await self._is_offered(attempt)
             if not offered and await self.offer(plan, Purpose.RETRY, tenant=tenant) is None:
                 raise ProposalError(f"{plan} is {held.state}: it cannot be run again as it is")
             yes = Presented(
@@ -249,6 +249,12 @@ class Deciding(Proposing):
         if problem is Problem.NONE or said_before:
             return await self._came_to(approval, patience_s, replayed=said_before)
         raise await self._refused(approval, presented, problem, yes=yes)
+
+    async def _is_offered(self, id: str) -> bool:
+        """Whether a yes may be given as it is, so that no token has to be made for it."""
+        offered = [approval_from(record) for record in await self.driver.store.load(id)]
+        now = self._clock.now()
+        return any(a.state is ApprovalState.OPEN and now < a.answer_by for a in offered)
 
     async def _answer(self, asked: Question, principal: str, *, yes: bool) -> None:
         """Answer a question that is about no plan, as the person it was put to."""

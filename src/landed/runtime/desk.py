@@ -30,6 +30,7 @@ from landed.core.undo import Release, ReleaseState
 from landed.runtime.calls import Calls
 from landed.runtime.clock import Clock
 from landed.runtime.following import Following
+from landed.runtime.listening import Listeners
 from landed.runtime.memory import Memory
 from landed.runtime.waiting import PlanWaiter, Waiter, refuse
 
@@ -59,6 +60,7 @@ class Setting:
     learn: Callable[[Record], Awaitable[None]]
     awaken: Callable[["Desk"], bool]
     freed: Callable[[str], None]
+    listeners: Listeners = field(default_factory=Listeners)
 
 
 @dataclass(slots=True, eq=False)

@@ -136,6 +136,7 @@ class Driver:
             loop.shut_down()
         await self._quiet(bound_s)
         self.over = True
+        self.setting.listeners.end()
         tasks = list(self.runs.values())
         for task in tasks:
             task.cancel()

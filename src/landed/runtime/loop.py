@@ -166,6 +166,7 @@ class SessionLoop(Desk):
         self.wakes = dict(decided.wakes)
         self.starved = decided.starved
         self.memory.keep(decided, stored)
+        self.setting.listeners.tell(self.memory.plans)
         for command in decided.commands:
             self._start(command)
         self.answer_all()
@@ -184,6 +185,7 @@ class SessionLoop(Desk):
             releases=memory.releases,
             questions=memory.questions,
             approvals=memory.approvals,
+            cases=memory.cases,
             keys=setting.keys,
             last_question=memory.last_question,
             tools=setting.digests,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from landed.core.approval import Approval, Purpose, approval_from, approval_id
+from landed.core.case import Case, case_from
 from landed.core.changes import Kind, Record
 from landed.core.operation import Operation, under
 from landed.core.operation_record import from_record
@@ -14,7 +15,9 @@ from landed.core.scope import (
     Answered,
     Arrival,
     AskPerson,
+    CaseRuled,
     Checked,
+    Heard,
     Next,
     Observed,
     Offering,
@@ -38,6 +41,7 @@ class Memory:
     releases: dict[str, Release] = field(default_factory=dict[str, Release])
     questions: dict[str, Question] = field(default_factory=dict[str, Question])
     approvals: dict[str, Approval] = field(default_factory=dict[str, Approval])
+    cases: dict[str, Case] = field(default_factory=dict[str, Case])
     last_question: str = ""
     positions: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
 
@@ -85,6 +89,7 @@ class Memory:
         self.releases.update(decided.releases)
         self.questions.update(decided.questions)
         self.approvals.update(decided.approvals)
+        self.cases.update(decided.cases)
         self.last_question = decided.last_question
         for record in stored:
             self.positions[record.id] = (record.made, record.last)
@@ -95,7 +100,7 @@ class Memory:
 
     def prune(self, awaited: Container[str]) -> None:
         """Forget what is closed, nobody waits for, and nothing open speaks of."""
-        if not (self.plans or self.releases or self.questions or self.approvals):
+        if not any(self._tables()[1:]):
             self._prune_operations(awaited)
             return
         mine = {one.id for one in self.mine()}
@@ -173,7 +178,8 @@ class Memory:
 
     def _tables(self) -> tuple[dict[str, Any], ...]:
         """The records by kind; a record goes back into the table that it came from."""
-        return self.operations, self.plans, self.releases, self.questions, self.approvals
+        plain = (self.operations, self.plans, self.releases, self.questions)
+        return *plain, self.approvals, self.cases
 
 
 def _under(held: Any, epoch: int) -> object:
@@ -223,6 +229,8 @@ _NEEDS: Mapping[type[Arrival], Callable[[Any], set[str]]] = {
     Offering: lambda arrival: {arrival.approval.plan, arrival.approval.id if arrival.again else ""},
     PlanTold: lambda arrival: {arrival.plan, *arrival.loads},
     Checked: lambda arrival: {arrival.subject},
+    CaseRuled: lambda arrival: {arrival.case},
+    Heard: lambda arrival: {arrival.back.operation},
     Revised: lambda arrival: {arrival.old_plan, *arrival.operations, *arrival.releases},
     Observed: lambda arrival: {arrival.plan},
     Priced: lambda arrival: {arrival.release},
@@ -256,6 +264,10 @@ def _approval(memory: Memory, record: Record) -> None:
     memory.approvals[record.id] = approval_from(record)
 
 
+def _case(memory: Memory, record: Record) -> None:
+    memory.cases[record.id] = case_from(record)
+
+
 def _question(memory: Memory, record: Record) -> None:
     memory.questions[record.id] = question_from(record)
 
@@ -266,4 +278,5 @@ _READERS: Mapping[Kind, Callable[[Memory, Record], None]] = {
     Kind.RELEASE: _release,
     Kind.QUESTION: _question,
     Kind.APPROVAL: _approval,
+    Kind.CASE: _case,
 }

@@ -8,20 +8,13 @@ from landed.core.canonical import Json
 from landed.core.contract import Effect, Risk
 from landed.core.errors import ProposalError
 from landed.core.key import Ask, ask_name, held_names, identity_of, key_for
-from landed.core.operation import Operation, State
-from landed.core.scope import LetGo, LookNow, Proposed
+from landed.core.operation import Operation
+from landed.core.scope import LetGo, Proposed
 from landed.core.tool import Tool
 from landed.core.value import Value
 from landed.runtime.observing import Observer
 from landed.runtime.opened import Opened
-from landed.runtime.waiting import (
-    Answer,
-    Enough,
-    Waiter,
-    let_go_enough,
-    looked_enough,
-    settled_enough,
-)
+from landed.runtime.waiting import Enough, Waiter, let_go_enough, settled_enough
 
 
 @dataclass(slots=True, eq=False)
@@ -78,26 +71,6 @@ class Performing(Opened):
             await self._let_go(waiter.operation, whom)
             raise
         return self.driver.reader.value(answer.operation, replayed=answer.replayed)
-
-    async def resolve(self, operation: str, *, patience_s: float | None = None) -> Value:
-        """Look now: put the next question about an operation in doubt without waiting its turn.
-
-        Returns it as it stands after the answer, or after `patience_s` seconds. Raises
-        `ProposalError` for an id that is not an operation.
-        """
-        self._check_open()
-        held = await self.driver.reader.operation(operation)
-        contract = self.driver.reader.contracts[held.contract]
-        settled = held.final or held.state is State.ASSUMED
-        if settled or (held.open and held.worker != self.driver.worker):
-            return self.driver.reader.value(held)
-        seconds = contract.deadline_s if patience_s is None else patience_s
-        loop = self.driver.loop_of(tenant=held.tenant, session=held.session)
-        waiter = self._waiter(held.id, enough=looked_enough(held.looks), seconds=seconds)
-        loop.wait_for(waiter)
-        loop.tell(LookNow(operation=held.id))
-        answer: Answer = await waiter.future
-        return self.driver.reader.value(answer.operation)
 
     async def status(self, operation: str) -> Value:
         """Return an operation as it stands. Raises `ProposalError` for an unknown id."""

@@ -13,14 +13,14 @@ from landed.core.session import Input
 from landed.core.telling import as_of_now, previewed_to_model, summaries, to_model
 from landed.core.undo import UNDO_WITHIN_S, undoable
 from landed.core.value import Offer, PlanValue, StepValue
-from landed.runtime.performing import Performing
+from landed.runtime.settling import Settling
 from landed.runtime.waiting import PlanWaiter
 
 PLAN_PATIENCE_S = 300.0
 
 
 @dataclass(slots=True, eq=False)
-class Proposing(Performing):
+class Proposing(Settling):
     """The verbs by which a plan is made."""
 
     async def preview(

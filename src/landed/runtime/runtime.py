@@ -2,19 +2,24 @@
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from landed.core.absorb import Looked
+from landed.core.absorb import Question as Asked
 from landed.core.approval import Problem, approval_from
+from landed.core.case import Case, Why
 from landed.core.changes import Kind
 from landed.core.errors import ProposalError, StaleWriteError, StoreError
 from landed.core.history import Item, View
+from landed.core.operation import SAYS_MAX, Operation
 from landed.core.operation_record import from_record
 from landed.core.question import About, Question, QuestionState, last_question_name, question_from
 from landed.core.report import Report
-from landed.core.scope import Answered, AskPerson, Told
+from landed.core.scope import Answered, AskPerson, Heard, Told
 from landed.core.session import Input, input_of, opening, saying, unacted
+from landed.core.value import Receipt
 from landed.core.yes import Answer, read_answer
-from landed.runtime.deciding import Deciding
+from landed.runtime.progress import Progressing
 
 log = logging.getLogger("landed")
 
@@ -24,7 +29,7 @@ _YES = {Answer.YES: True, Answer.NO: False, Answer.OTHER: None}
 
 
 @dataclass(slots=True, eq=False)
-class Runtime(Deciding):
+class Runtime(Progressing):
     """An open runtime: made by `landed.open`, entered with `async with`.
 
     It belongs to the event loop it was entered on; a verb called from another loop raises
@@ -44,14 +49,17 @@ class Runtime(Deciding):
         tenant: str = "default",
         delivery: str = "",
         origin: str = "user",
+        evidence: Receipt | None = None,
     ) -> Input:
         """Make a delivery durable, open a turn for it, and return both ids.
 
         A strict yes or no answers the last question of the conversation, if it was put to this
         principal; any other words let that question lapse. `origin` says who started the turn
-        (`user`, `timer`, …): only a user's words answer. The same `delivery` again, from any
-        process, returns the input it made the first time. Raises `ProposalError` for a text longer
-        than `INPUT_MAX` characters.
+        (`user`, `timer`, …): only a user's words answer. With `evidence`, which the caller has
+        verified, the text is kept as it came and the operation that it is about is settled by it in
+        the same unit; what is about nothing that is known here is a case. The same `delivery`
+        again, from any process, returns the input it made the first time. Raises `ProposalError`
+        for a text longer than `INPUT_MAX` characters.
         """
         self._check_open()
         _check_length(text)
@@ -67,7 +75,10 @@ class Runtime(Deciding):
             at=self._clock.now(),
         )
         try:
-            await self._take_down(received)
+            if evidence is None:
+                await self._take_down(received)
+            else:
+                await self._witness(received, evidence)
         except StaleWriteError as stale:
             if not stale.name.startswith("delivery/"):
                 raise
@@ -156,6 +167,44 @@ class Runtime(Deciding):
         if told:
             loop = self.driver.loop_of(tenant=tenant, session=session)
             await asyncio.gather(*map(loop.hand_in, told))
+
+    async def _witness(self, received: Input, evidence: Receipt) -> None:
+        """Take evidence down, and with it what it settles."""
+        held = await self._meant_by(evidence, received.tenant)
+        if held is None:
+            await self.driver.store.commit(opening(received))
+            await self._open(
+                Case(
+                    why=Why.UNRECORDED,
+                    subject=evidence.key or evidence.operation,
+                    tenant=received.tenant,
+                    session=received.session,
+                    tool=received.principal,
+                    says=received.text[:SAYS_MAX],
+                    opened_at=received.at,
+                )
+            )
+            return
+        back = Looked(
+            operation=held.id,
+            question=Asked.RECEIPT,
+            attempt=held.tries,
+            outcome=evidence.outcome,
+            asked_at=received.at,
+            at=received.at,
+        )
+        loop = self.driver.loop_of(tenant=held.tenant, session=held.session)
+        await loop.hand_in(Heard(heard=replace(received, session=held.session), back=back))
+
+    async def _meant_by(self, evidence: Receipt, tenant: str) -> Operation | None:
+        """Return the operation that evidence is about; another tenant's is none."""
+        held = None
+        if evidence.operation:
+            known = await self.driver.reader.operations(evidence.operation)
+            held = known.get(evidence.operation)
+        elif evidence.key:
+            held = await self.operation_by_key(evidence.key)
+        return held if held is not None and held.tenant == tenant else None
 
     async def _take_down(self, received: Input) -> None:
         asked = None

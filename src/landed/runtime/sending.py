@@ -79,6 +79,8 @@ async def answered(tool: Tool, call: Call, question: Question, result: Json) -> 
                     return await tool.close(call)
                 case Question.READ_BACK:
                     return await tool.read_back(call, result)
+                case Question.RECEIPT:
+                    return NoAnswer(reason="nobody asks for a receipt: the service sends it")
     except TimeoutError:
         return NoAnswer(reason=f"no answer within {tool.contract.deadline_s:g} s")
     except (Exception, asyncio.CancelledError) as error:  # Nothing was learnt by it.

@@ -29,6 +29,7 @@ class Queries:
     load: str
     open_records: str
     session_records: str
+    waiting: str
     journal_page: str
     journal_of: str
     holders: str

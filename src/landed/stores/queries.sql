@@ -49,6 +49,11 @@ SELECT * FROM loaded
 WHERE tenant = :tenant AND session = :session AND made > :after
 ORDER BY made LIMIT :limit;
 
+-- waiting: What waits for a person in a tenant, made after a journal position, oldest first.
+SELECT * FROM loaded
+WHERE state IN ('undecided', 'proposed', 'open') AND tenant = :tenant AND made > :after
+ORDER BY made LIMIT :limit;
+
 -- journal_page: Journal entries after a position, in order.
 SELECT seq, id, version, before, event, state, at, body, body_digest, prev, hash
 FROM journal WHERE seq > :after ORDER BY seq LIMIT :limit;

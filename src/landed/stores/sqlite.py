@@ -138,6 +138,12 @@ class SqliteStore:
         parameters = (tenant, session, after, _bounded(limit))
         return self._records(SQLITE.session_records, parameters)
 
+    async def waiting(
+        self, *, tenant: str, after: int = 0, limit: int = 1000
+    ) -> tuple[Record, ...]:
+        """Return a page of what waits for a person, oldest first."""
+        return self._records(SQLITE.waiting, (tenant, after, _bounded(limit)))
+
     async def journal(
         self, *, after: int = 0, limit: int = 1000, record: str = ""
     ) -> tuple[Entry, ...]:

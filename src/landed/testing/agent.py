@@ -34,7 +34,7 @@ from landed.testing.scenario import SESSION, Agent, Scenario, read_session
 from landed.testing.scenarios import BY_NAME
 from landed.testing.timeline import Line, Timeline, replayed
 
-SERVICES = frozenset({"restaurant", "texts"})
+SERVICES = frozenset({"restaurant", "texts", "invoicing", "mailbox"})
 LOG_MAX_S = 5.0
 # Virtual time stands still while a script acts. In real time a process that was killed needs a
 # moment to come back to where the user speaks; until then no text is taken for sent.
@@ -58,11 +58,11 @@ class Asked:
 
 async def act(asked: Asked) -> dict[str, Json]:
     """Run the script of the scenario, first or again, and return the report of this process."""
-    points = Points(die=_die, kill=asked.kill)
+    points = Points(die=die, kill=asked.kill)
     timeline = Timeline(
         now=time.time,
         services=Overheard(asked),
-        listener=_print_line if asked.follow else _say_nothing,
+        listener=print_line if asked.follow else say_nothing,
     )
     messages: list[str] = []
     store = FaultyStore(open_sqlite(asked.store), points=points, committed=timeline.committed)
@@ -78,7 +78,7 @@ async def act(asked: Asked) -> dict[str, Json]:
     )
     async with rt:
         if asked.again:
-            await _remember(timeline, store, asked.session)
+            await remember(timeline, store, asked.session)
             timeline.add("restart", f"{rt.recovered} operation(s) in the log")
         agent = Agent(
             rt=rt,
@@ -98,7 +98,7 @@ async def act(asked: Asked) -> dict[str, Json]:
     }
 
 
-async def _remember(timeline: Timeline, store: Store, session: str) -> None:
+async def remember(timeline: Timeline, store: Store, session: str) -> None:
     """Bring in what earlier processes did: not printed again, but a script may wait for it."""
     before = await replayed(store, tenant=TENANT, session=session)
     timeline.lines.extend(before.lines)
@@ -133,22 +133,25 @@ def _tools(asked: Asked) -> Iterator[Tool]:
     yield from text_tools(asked.texts, transport=None, **{**PATIENCE, **kept.text_promises})
 
 
-def _die(_: str) -> None:
+def die(_: str) -> None:
+    """Send this process a real SIGKILL."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _print_line(line: Line) -> None:
+def print_line(line: Line) -> None:
+    """Print a line of our own as it happens; whoever watches has the services' logs too."""
     if line.type in SERVICES:
         return
     # The line's own time is rounded; among lines of other processes it needs its exact place.
-    _print({"at": time.time(), **line.plain()})
+    print_plain({"at": time.time(), **line.plain()})
 
 
-def _say_nothing(_: Line) -> None:
-    pass
+def say_nothing(_: Line) -> None:
+    """Print nothing of what happens."""
 
 
-def _print(plain: dict[str, Json]) -> None:
+def print_plain(plain: dict[str, Json]) -> None:
+    """Print one object on one line, at once."""
     sys.stdout.write(json.dumps(plain) + "\n")
     sys.stdout.flush()
 
@@ -183,7 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         kill=kill,
         follow=given.follow,
     )
-    _print(asyncio.run(act(asked)))
+    print_plain(asyncio.run(act(asked)))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from landed.core.operation_record import to_record
 from landed.core.outcome import (
     Absent,
     AnswerLost,
+    Listed,
     LookOutcome,
     NoAnswer,
     Prepared,
@@ -184,6 +185,10 @@ class Rekeyed:
     async def send(self, call: Call) -> SendOutcome:
         """Send under that other key."""
         return await self.inner.send(replace(call, key=self.send_key(call)))
+
+    async def list_effects(self, since: float) -> Listed | NoAnswer:
+        """As the inner tool's."""
+        return await self.inner.list_effects(since)
 
     async def lookup(self, call: Call) -> LookOutcome:
         """Ask by the key that it would have now; here and below."""

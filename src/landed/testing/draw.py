@@ -6,6 +6,7 @@ A test says when a page is no longer what the tables say. The idea is that of h1
 `make-state-diagrams.py`: a picture that is drawn from the code cannot tell another story.
 """
 
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
@@ -13,6 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
+from landed.core.approval import APPROVAL_MOVES, ApprovalEvent, ApprovalState
 from landed.core.operation import MOVES, STATES, Happened, State
 from landed.core.plan import OPEN, PLAN_MOVES, PlanEvent, PlanState
 from landed.core.question import QUESTION_MOVES, QuestionEvent, QuestionState
@@ -24,6 +26,7 @@ COMMAND = "python -m landed.testing.draw"
 # What each event and each state means, for the pages; a test sees that none is missing.
 EVENTS: Mapping[Happened, str] = {
     Happened.MADE: "the record was written; nothing was sent yet",
+    Happened.PREPARED: "what every send uses was computed, and is stored before the first",
     Happened.BLOCKED: "another operation holds a name that it needs",
     Happened.SENT: "the record says so first, then the send leaves",
     Happened.WITHDRAWN: "nobody wants it any more, or its time to be sent was over",
@@ -48,25 +51,65 @@ EVENTS: Mapping[Happened, str] = {
     Happened.GAVE_UP: "nobody answered in time; a person has to find out",
     Happened.RULED_LANDED: "a person ruled that it took effect",
     Happened.RULED_ABSENT: "a person ruled that it did not",
+    Happened.NOTED: "a person looked, and leaves it open for now",
+    Happened.LIFTED: "a person let go of what it holds, before it was decided",
     Happened.UNWANTED: "the caller cancelled, a person stopped it, or it was revised",
     Happened.TOLD: "the caller was handed it as it stood, before it was settled",
     Happened.CONTRADICTED: "late evidence says otherwise; kept, and nothing is rewritten",
 }
 
 PLAN_STATES: Mapping[PlanState, str] = {
+    PlanState.DRAFTED: "not stored yet: each step is previewed, nothing was started",
+    PlanState.INVALID: "something is missing; nothing was started, and nothing will be",
+    PlanState.PROPOSED: "it was shown to a person, and waits for their yes",
     PlanState.RUNNING: "a step is under way, or the next one may start",
     PlanState.IN_DOUBT: "nobody can tell whether a step landed; nothing after it starts",
     PlanState.DONE: "every step has landed",
     PlanState.PARTIAL: "a step definitely did not land; nothing after it was started",
-    PlanState.SUPERSEDED: "a change of mind replaced it; nothing of it is started any more",
+    PlanState.STOPPING: "a person stopped it; what is out is settled, nothing more is started",
+    PlanState.STOPPED: "it was stopped, and what was out is settled; done stays done",
+    PlanState.DECLINED: "a person said no; nothing was started",
+    PlanState.EXPIRED: "no yes came, only its time or other words; nothing was started",
+    PlanState.ABANDONED: "the agent's side dropped it; nothing was started",
+    PlanState.SUPERSEDED: "another plan replaced it; nothing of it is started any more",
+    PlanState.UNDOING: "what it did is being taken back, last to first",
+    PlanState.UNDONE: "all that it did was taken back",
+    PlanState.UNDO_PARTIAL: "not all of it could be taken back; a person has to look at it",
 }
 PLAN_EVENTS: Mapping[PlanEvent, str] = {
-    PlanEvent.PLANNED: "the record was written; nothing was started yet",
+    PlanEvent.PLANNED: "no yes is needed: the record was written, and it runs",
+    PlanEvent.PROPOSED: "a yes is needed: the record was written with the approval",
+    PlanEvent.FOUND_INVALID: "a preview has a question; the record was written with it",
+    PlanEvent.APPROVED: "the person said yes to exactly this",
+    PlanEvent.DECLINED: "the person said no",
+    PlanEvent.EXPIRED: "nobody answered in time, or something else was answered",
+    PlanEvent.ABANDONED: "the agent's side does not want it any more",
     PlanEvent.STEPPED: "a step started, landed, or is to be done anew",
     PlanEvent.DOUBTED: "nobody can tell about its step, or about what that replaces",
     PlanEvent.FINISHED: "its last step has landed",
-    PlanEvent.BROKE_OFF: "a step did not land, was blocked, or a read had no answer",
-    PlanEvent.SUPERSEDED: "the user changed their mind, and another plan takes over",
+    PlanEvent.BROKE_OFF: "a step did not land, may not start any more, or a read had no answer",
+    PlanEvent.SUPERSEDED: "the user changed their mind, or it was previewed anew",
+    PlanEvent.RETRIED: "somebody said yes to another attempt: what is done stays done",
+    PlanEvent.STOP_ASKED: "a person stopped it: written first, then nothing more is started",
+    PlanEvent.STOPPED: "what was out is settled",
+    PlanEvent.UNDO_ASKED: "a person takes it back: each release is owed, last to first",
+    PlanEvent.UNDONE: "the last of its releases has ended",
+    PlanEvent.UNDO_BROKE_OFF: "one of its releases could not be carried out, or was waived",
+}
+
+APPROVAL_STATES: Mapping[ApprovalState, str] = {
+    ApprovalState.OPEN: "may be given until its time is over, by the person it was offered to",
+    ApprovalState.TAKEN: "was given, once: what it set going is its outcome",
+    ApprovalState.DECLINED: "the person said no to it",
+    ApprovalState.LAPSED: "can't be given any more: too late, other words, or the plan went on",
+}
+APPROVAL_EVENTS: Mapping[ApprovalEvent, str] = {
+    ApprovalEvent.OFFERED: "the record was written, sealed; a token or a question leads to it",
+    ApprovalEvent.RENEWED: "a new token was handed out; the one before is good no more",
+    ApprovalEvent.TAKEN: "a yes that fits in all was given, in one unit with what it starts",
+    ApprovalEvent.REFUSED: "a yes or a no was presented in vain; the record says why",
+    ApprovalEvent.DECLINED: "a no that fits in all was given",
+    ApprovalEvent.LAPSED: "nobody can give it any more",
 }
 
 RELEASE_STATES: Mapping[ReleaseState, str] = {
@@ -159,20 +202,22 @@ def plan_page() -> str:
     """Return `docs/plan.md` as it should stand now."""
     ended = {state for state, ways in PLAN_MOVES.items() if not ways}
     answered = set(QuestionState) - {QuestionState.OPEN}
+    closed = set(ApprovalState) - {ApprovalState.OPEN}
     machines = (
         _machine(PLAN_STATES, PLAN_EVENTS, PLAN_MOVES, works=OPEN, final=ended),
+        _machine(APPROVAL_STATES, APPROVAL_EVENTS, APPROVAL_MOVES, works=(), final=closed),
         _machine(RELEASE_STATES, RELEASE_EVENTS, RELEASE_MOVES, works=RELEASE_OPEN, final=ENDED),
         _machine(QUESTION_STATES, QUESTION_EVENTS, QUESTION_MOVES, works=(), final=answered),
     )
-    parts = zip((_PLAN, _RELEASE, _QUESTION), machines, strict=True)
+    parts = zip((_PLAN, _APPROVAL, _RELEASE, _QUESTION), machines, strict=True)
     return "\n".join(line for told, machine in parts for line in chain(told, machine))
 
 
 _PLAN = f"""\
-# The life of a plan, of what it owes, and of a question
+# The life of a plan, of a yes to it, of what it owes, and of a question
 
-Drawn from the tables in `landed.core.plan`, `landed.core.undo` and
-`landed.core.question`; change those, then run
+Drawn from the tables in `landed.core.plan`, `landed.core.approval`, `landed.core.undo`
+and `landed.core.question`; change those, then run
 `{COMMAND}`.
 
 *Open*: the loop has something to do for it. Events that leave the state as it is are in
@@ -180,8 +225,19 @@ the tables only.
 
 ## A plan
 
-Ordered calls, carried out as one unit, each step once.
+Ordered calls, previewed, approved and carried out as one unit, each step once. Its record
+is written when it leaves `drafted`. Neither open nor final: a person may still say something.
 """.split("\n")
+
+_APPROVAL = (
+    "## An approval",
+    "",
+    *(
+        "A person's yes to one plan, to one more attempt at it, or to taking it back; usable once.",
+        "What is presented in vain is written down, and uses nothing up.",
+    ),
+    "",
+)
 
 _RELEASE = (
     *("## A release", ""),
@@ -203,13 +259,17 @@ def _machine(
     works: Collection[S],
     final: Collection[S],
 ) -> Iterator[str]:
-    """Yield one machine: its states, its picture, its events; the first event makes the record."""
+    """Yield one machine: its states, its picture, its events.
+
+    The first event makes the record, unless it is a move: then it begins without one.
+    """
     rows = (
         (f"`{state}`", says, *_ticks(state in works, state in final))
         for state, says in states.items()
     )
     yield from _table(("state", "what it means", "open", "final"), rows)
-    first = next(iter(events))
+    made = next(iter(events))
+    first = None if made in moves[next(iter(moves))] else made
     yield from _picture(moves, first=first, final=[state for state in states if state in final])
     yield from _events(moves, events, first=first)
 
@@ -218,10 +278,12 @@ def _ticks(*promises: bool) -> tuple[str, ...]:
     return tuple("yes" if each else "" for each in promises)
 
 
-def _picture(moves: Mapping[S, Mapping[E, S]], *, first: E, final: Iterable[S]) -> Iterator[str]:
+def _picture(
+    moves: Mapping[S, Mapping[E, S]], *, first: E | None, final: Iterable[S]
+) -> Iterator[str]:
     yield "```mermaid"
     yield "stateDiagram-v2"
-    yield f"    [*] --> {next(iter(moves))}: {_words(first)}"
+    yield f"    [*] --> {next(iter(moves))}" + (f": {_words(first)}" if first else "")
     for before, ways in moves.items():
         for after, events in _by_target(ways).items():
             if after is not before:
@@ -239,7 +301,7 @@ def _by_target(ways: Mapping[E, S]) -> dict[S, list[E]]:
 
 
 def _events(
-    moves: Mapping[S, Mapping[E, S]], events: Mapping[E, str], *, first: E
+    moves: Mapping[S, Mapping[E, S]], events: Mapping[E, str], *, first: E | None
 ) -> Iterator[str]:
     cells = (
         (f"`{event}`", says, " · ".join(_moves_of(moves, event, first=first)))
@@ -248,7 +310,7 @@ def _events(
     yield from _table(("event", "what happened", "moves"), cells)
 
 
-def _moves_of(moves: Mapping[S, Mapping[E, S]], event: E, *, first: E) -> Iterator[str]:
+def _moves_of(moves: Mapping[S, Mapping[E, S]], event: E, *, first: E | None) -> Iterator[str]:
     if event is first:
         yield f"▸ {next(iter(moves))}"
     for before, ways in moves.items():
@@ -258,7 +320,11 @@ def _moves_of(moves: Mapping[S, Mapping[E, S]], event: E, *, first: E) -> Iterat
 
 
 def _words(event: StrEnum) -> str:
-    return event.removeprefix("release_").replace("_", " ")
+    return _WHOSE.sub("", event).replace("_", " ")
+
+
+# The record that an event is of, where its name says so: the page says it already.
+_WHOSE = re.compile(r"^(approval|plan|release)_")
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:

@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from landed.core.approval import ApprovalEvent
 from landed.core.canonical import Json
 from landed.core.changes import Changes, Kind, Move, Record
 from landed.core.contract import Contract
 from landed.core.journal import Entry
 from landed.core.operation import Happened
-from landed.core.outcome import LookOutcome, NoAnswer, Prepared, SendOutcome
+from landed.core.outcome import Listed, LookOutcome, NoAnswer, Prepared, SendOutcome
 from landed.core.plan import PlanEvent
 from landed.core.question import QuestionEvent
 from landed.core.store import Fact, Store
@@ -23,8 +24,9 @@ from landed.core.tool import Call, Foresight, Tool
 from landed.core.undo import ReleaseEvent
 
 COMMANDS = ("send", "lookup", "close", "read-back")
+_KINDS = (Happened, PlanEvent, ApprovalEvent, QuestionEvent, ReleaseEvent)
 _EVENTS = {
-    *(str(event) for kind in (Happened, PlanEvent, QuestionEvent, ReleaseEvent) for event in kind),
+    *(str(event) for kind in _KINDS for event in kind),
     # What is born closed: inputs, turns, observations, messages and contracts.
     *("received", "opened", "answered", "unanswered", "dropped", "said", "announced", "seen"),
 }
@@ -124,6 +126,13 @@ class FaultyStore:
             tenant=tenant, session=session, after=after, limit=limit
         )
 
+    async def waiting(
+        self, *, tenant: str, after: int = 0, limit: int = 1000
+    ) -> tuple[Record, ...]:
+        """See `load`."""
+        self.alive()
+        return await self.inner.waiting(tenant=tenant, after=after, limit=limit)
+
     async def journal(
         self, *, after: int = 0, limit: int = 1000, record: str = ""
     ) -> tuple[Entry, ...]:
@@ -206,6 +215,10 @@ class FaultyTool:
         outcome = await self.inner.send(call)
         self.points.at("after", "send", self.name)
         return outcome
+
+    async def list_effects(self, since: float) -> Listed | NoAnswer:
+        """As the inner tool's."""
+        return await self.inner.list_effects(since)
 
     async def lookup(self, call: Call) -> LookOutcome:
         """Pass the points around the question; here and below."""

@@ -50,6 +50,12 @@ class ForgetfulStore:
         )
         return self._left(records)
 
+    async def waiting(
+        self, *, tenant: str, after: int = 0, limit: int = 1000
+    ) -> tuple[Record, ...]:
+        """See `load`."""
+        return self._left(await self.inner.waiting(tenant=tenant, after=after, limit=limit))
+
     async def journal(
         self, *, after: int = 0, limit: int = 1000, record: str = ""
     ) -> tuple[Entry, ...]:

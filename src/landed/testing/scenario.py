@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Protocol
 
 import httpx2
 
@@ -75,13 +76,58 @@ class Scenario:
     reconciled: bool = True
     says: tuple[str, ...] = ()
     tabulated: bool = True
+    asked: int | None = None
+
+    @property
+    def wanted(self) -> Mapping[str, tuple[str, ...]]:
+        """What must be held in the end, by where."""
+        return {"restaurant": self.holds, "texts": self.texts}
+
+
+class Described(Protocol):
+    """What a scenario says of its own end."""
+
+    @property
+    def name(self) -> str:
+        """What it is called by."""
+        ...
+
+    @property
+    def kill(self) -> tuple[str, ...]:
+        """The points at which its processes are killed."""
+        ...
+
+    @property
+    def tabulated(self) -> bool:
+        """Whether anything is said of its end."""
+        ...
+
+    @property
+    def wanted(self) -> Mapping[str, tuple[str, ...]]:
+        """What must be held in the end, by where."""
+        ...
+
+    @property
+    def reconciled(self) -> bool:
+        """Whether records and world must agree."""
+        ...
+
+    @property
+    def says(self) -> tuple[str, ...]:
+        """What the last message must contain."""
+        ...
+
+    @property
+    def asked(self) -> int | None:
+        """How many plans a person must have been asked about; None for any number."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
     """How a run ended."""
 
-    scenario: Scenario
+    scenario: Described
     timeline: Timeline
     world: dict[str, list[dict[str, Json]]]
     reconciled: bool
@@ -97,14 +143,19 @@ class Ran:
         """Whether it ended as its description says; None where that says nothing of such a run."""
         if self.kill != self.scenario.kill or not self.scenario.tabulated:
             return None
-        wanted = {"restaurant": self.scenario.holds, "texts": self.scenario.texts}
         held = {name: tuple(str(one["text"]) for one in held) for name, held in self.world.items()}
         return (
-            held == {name: wanted[name] for name in held}
+            held == {name: self.scenario.wanted[name] for name in held}
+            and self.scenario.asked in (None, self.asked)
             and self.reconciled == self.scenario.reconciled
             and all(words in self.message for words in self.scenario.says)
             and not self.unwitnessed
         )
+
+    @property
+    def asked(self) -> int:
+        """How often a person was asked about a plan."""
+        return sum(line.type == "plan.ask" for line in self.timeline.lines)
 
     def history_as(self, view: View) -> tuple[Item, ...]:
         """Return what a model is shown, in the order of that view."""
@@ -278,12 +329,15 @@ class Witness:
     async def see(self, request: httpx2.Request) -> None:
         """Look up the operation that a key names."""
         key = request.headers.get("Idempotency-Key", "")
-        if not key:
-            return
-        found = await self._store.load(key.split(":")[-1])
+        if key:
+            await self.see_operation(key.split(":")[-1])
+
+    async def see_operation(self, id: str) -> None:
+        """Look up an operation that is about to leave."""
+        found = await self._store.load(id)
         if not found or found[0].state not in (State.SENT, State.RESENT):
             state = found[0].state if found else "absent"
-            self._unwitnessed.append(f"{key} left while its operation was {state}")
+            self._unwitnessed.append(f"{id} left while it was {state}")
 
 
 def run(scenario: Scenario, *, kill: Sequence[str] | None = None, seed: int | None = None) -> Ran:

@@ -185,7 +185,7 @@ class Story:
         self._services(until=line["at"])
         self.timeline.append(
             line["type"],
-            _LONG_ID.sub(_short, line["text"]),
+            shortened(line["text"]),
             at_s=line["at"] - self.began,
             operation=line.get("operation", ""),
             subject=line.get("subject", ""),
@@ -210,7 +210,7 @@ class Story:
                 if entry["at"] > until:
                     break
                 self.heard[name] = entry["n"]
-                text = _LONG_ID.sub(_short, entry["text"])
+                text = shortened(entry["text"])
                 self.timeline.append(name, text, at_s=entry["at"] - self.began)
 
     def _ask(self, service: str, path: str, member: str) -> list[dict[str, Any]]:
@@ -231,8 +231,9 @@ LEDGERS = {"restaurant": ("/reservations", "reservations"), "texts": ("/texts", 
 _LONG_ID = re.compile(r"\b(op|turn|in|plan)-[0-9a-z]{20,}([0-9a-z]{6})\b")
 
 
-def _short(match: re.Match[str]) -> str:
-    return f"{match[1]}-…{match[2]}"
+def shortened(text: str) -> str:
+    """Return a text with each long id as its last letters."""
+    return _LONG_ID.sub(lambda match: f"{match[1]}-…{match[2]}", text)
 
 
 def _script_of(scenario: Scenario) -> str:

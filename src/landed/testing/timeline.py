@@ -13,7 +13,7 @@ from landed.core.event import Event
 from landed.core.journal import Entry, as_of
 from landed.core.operation import Happened, Operation, Source, State
 from landed.core.operation_record import from_record
-from landed.core.plan import At, PlanEvent, plan_from
+from landed.core.plan import At, Plan, PlanEvent, plan_from
 from landed.core.question import About, QuestionEvent, question_from
 from landed.core.session import input_of, observation_of
 from landed.core.store import Store
@@ -173,16 +173,23 @@ def _plan(timeline: Timeline, move: Move) -> None:
         count = f"{plan.done} of {len(plan.steps)} done"
         said = PLAN_LINES[event].format(by=plan.by, why=plan.why, count=count, attempt=plan.attempt)
         timeline.add("plan", f"{plan.turn} {' / '.join(said.splitlines())}")
-    if event in (PlanEvent.PLANNED, PlanEvent.PROPOSED):
-        for step in plan.steps:
-            if step.keeps:
-                timeline.add("skip", f"{plan.turn} {step.tool}: kept, {step.keeps}")
-    if event is PlanEvent.SUPERSEDED:
-        for step, place in zip(plan.steps, plan.places, strict=True):
-            if place.at is At.WAITING and not step.reads:
-                timeline.add("skip", f"{plan.turn} {step.tool}: not done, superseded by {plan.why}")
-    if event is PlanEvent.BROKE_OFF:
-        timeline.add("skip", f"{plan.turn} the rest is not done: {plan.why}")
+    for said in _skipped(plan, event):
+        timeline.add("skip", f"{plan.turn} {said}")
+
+
+def _skipped(plan: Plan, event: PlanEvent) -> list[str]:
+    """Return what is not carried out, or was done already, in a line for each."""
+    match event:
+        case PlanEvent.PLANNED | PlanEvent.PROPOSED:
+            return [f"{step.tool}: kept, {step.keeps}" for step in plan.steps if step.keeps]
+        case PlanEvent.SUPERSEDED:
+            pairs = zip(plan.steps, plan.places, strict=True)
+            left = [step for step, p in pairs if p.at is At.WAITING and not step.reads]
+            return [f"{step.tool}: not done, superseded by {plan.why}" for step in left]
+        case PlanEvent.BROKE_OFF:
+            return [f"the rest is not done: {plan.why}"]
+        case _:
+            return []
 
 
 def _message(timeline: Timeline, move: Move) -> None:

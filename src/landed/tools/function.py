@@ -1,7 +1,7 @@
 """Makes a Python function a tool: its promises from the decorator, its schema from its types."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
@@ -16,6 +16,8 @@ from landed.core.outcome import (
     Acknowledged,
     AnswerLost,
     Found,
+    Listed,
+    ListedEffect,
     LookOutcome,
     NoAnswer,
     NotSent,
@@ -42,6 +44,7 @@ THREADS_MAX = 32
 WAITS_FOR_THREAD = 0.5
 
 Question = Callable[[Call], object]
+Listing = Callable[[float], object]
 ReadBack = Callable[[Call, Json], object]
 
 
@@ -53,6 +56,7 @@ class Questions:
     lookup: Question | None = None
     close: Question | None = None
     read_back: ReadBack | None = None
+    list_effects: Listing | None = None
 
 
 def tool(
@@ -65,6 +69,7 @@ def tool(
     lookup: Question | None = None,
     close: Question | None = None,
     read_back: ReadBack | None = None,
+    list_effects: Listing | None = None,
     raises: Classifier = nothing_proven,
     **promises: Unpack[Promises],
 ) -> "Callable[[Callable[P, R_co]], FunctionTool[P, R_co]]":
@@ -76,6 +81,7 @@ def tool(
     `landed.tools.classify.one_request` believes an HTTP client, for functions that send once.
 
     `prepare(call)` returns what every send uses, stored before the first: then `call.prepared`.
+    `list_effects(since)` returns the `ListedEffect`s that the service holds.
     `lookup(call)`, `close(call)`, `read_back(call, result)` return Found, Absent, NotYet, NoAnswer.
     The key reaches the parameter named in `keyed`, the epoch the one named in `fence`, the whole
     call one annotated `Call`; a model sees none of them. `promises` are the other fields of
@@ -84,7 +90,13 @@ def tool(
     """
     if function is not None:
         raise ContractError(f"{getattr(function, '__name__', 'a tool')}: {_SAY_EFFECT}")
-    questions = Questions(prepare=prepare, lookup=lookup, close=close, read_back=read_back)
+    questions = Questions(
+        prepare=prepare,
+        lookup=lookup,
+        close=close,
+        read_back=read_back,
+        list_effects=list_effects,
+    )
     said = {} if effect is None else {"effect": effect}
 
     def register(function: Callable[P, R_co]) -> FunctionTool[P, R_co]:
@@ -194,6 +206,18 @@ class FunctionTool(Generic[P, R_co]):
         except Exception as error:
             return of_error(error, self.contract, self._raises)
         return _outcome(value)
+
+    async def list_effects(self, since: float) -> Listed | NoAnswer:
+        """Ask the `list_effects` function."""
+        question = self._questions.list_effects
+        if question is None:
+            return NoAnswer(reason=f"{self.name} has no list of effects")
+        try:
+            said = question(since)
+            said = await said if inspect.isawaitable(said) else said
+            return Listed(effects=tuple(cast("Iterable[ListedEffect]", said)))
+        except Exception as error:
+            return NoAnswer(reason=described(error))
 
     async def lookup(self, call: Call) -> LookOutcome:
         """Ask the `lookup` function."""

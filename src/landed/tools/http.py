@@ -9,7 +9,7 @@ from landed.core.canonical import Json, canonical
 from landed.core.contract import Contract, Effect, check
 from landed.core.declared import from_values
 from landed.core.errors import ContractError, ProposalError
-from landed.core.outcome import LookOutcome, NoAnswer, NotSent, Prepared, SendOutcome
+from landed.core.outcome import Listed, LookOutcome, NoAnswer, NotSent, Prepared, SendOutcome
 from landed.core.tool import Call
 from landed.tools.arguments import Arguments
 from landed.tools.classify import described
@@ -125,6 +125,10 @@ class HttpTool:
         if isinstance(reply, Reply):
             return outcome_of(reply, self._reading, self.contract)
         return reply
+
+    async def list_effects(self, since: float) -> Listed | NoAnswer:
+        """Say that it has no list of what the service holds."""
+        return NoAnswer(reason=f"{self.name} has no list of effects")
 
     async def lookup(self, call: Call) -> LookOutcome:
         """Ask at the `lookup` URL."""

@@ -46,6 +46,9 @@ class Promises(Forethought, total=False):
     while_unknown: Literal["wait", "replace"]
     assume_after_s: float | None
     escalate_after_s: float
+    when_unknown: Literal["reconcile", "escalate", "block"]
+    amount: str
+    escalate_above: float | None
     deadline_s: float
     max_tries: int
     concurrency: int

@@ -20,6 +20,7 @@ from landed.core.outcome import (
     Absent,
     Acknowledged,
     Found,
+    Listed,
     LookOutcome,
     NoAnswer,
     NotSent,
@@ -174,6 +175,10 @@ class SmtpTool:
             stopped.set()
             raise
         return unanswered or Acknowledged(result=self._result(call))
+
+    async def list_effects(self, since: float) -> Listed | NoAnswer:
+        """Say that it has no list of what the service holds."""
+        return NoAnswer(reason=f"{self.name} has no list of effects")
 
     async def lookup(self, call: Call) -> LookOutcome:
         """Ask the `lookup` function."""

@@ -25,11 +25,13 @@ OPERATION = (
 RELEASE = (
     *("id", "state", "turn", "plan", "step", "price_cents", "agreed", "undo", "tries", "left_out"),
 )
+PLAN = ("id", "state", "places")
+STEP = ("identity", "keeps", "replaces")
 
 _operation = attrgetter(*OPERATION)
 _release = attrgetter(*RELEASE)
-_plan = attrgetter("id", "state", "places")
-_step = attrgetter("identity", "keeps", "replaces")
+_plan = attrgetter(*PLAN)
+_step = attrgetter(*STEP)
 _message = attrgetter("operation", "question", "attempt", "heard", "outcome")
 
 

@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 
 from landed.core.approval import Purpose
 from landed.core.canonical import Json
-from landed.core.doubt import pause_s
 from landed.core.errors import ApprovalError
 from landed.core.plan import At, PlanState
 from landed.core.session import Input
 from landed.core.value import PlanValue, Undecided
 from landed.runtime.acting import ModelTools
-from landed.testing.acting import LOOKS_MAX, Agent
+from landed.testing.acting import Agent
 from landed.testing.invoices.words import ANA
 from landed.testing.models import Wanted
 
@@ -25,7 +24,8 @@ Steps = tuple[Wanted, ...]
 UNDER_WAY = frozenset(
     {PlanState.RUNNING, PlanState.IN_DOUBT, PlanState.STOPPING, PlanState.UNDOING}
 )
-SETTLED_MAX_S = 3600.0
+# How often it is looked whether a plan is over: at first as a person who waits would.
+TICK_S, LATER_S, SOON, LOOKS_MAX = 0.02, 1.0, 200, 1_000
 
 
 async def through_act(tools: ModelTools, steps: Steps) -> str:
@@ -118,7 +118,7 @@ class Clerk(Agent):
             value = await self.rt.plan(plan.plan)
             if value.state not in UNDER_WAY or await self._is_stuck(value):
                 return value
-            await asyncio.sleep(min(pause_s(looks) or TICK_S, 1.0 + looks))
+            await asyncio.sleep(TICK_S if looks < SOON else LATER_S)
         raise AssertionError(f"{plan.plan} does not come to rest")
 
     async def press(
@@ -165,9 +165,6 @@ class Clerk(Agent):
     def _hold(self, plan: str, purpose: str, token: str) -> None:
         self.tokens[f"{plan}/{purpose}"] = token
         self.handed.append(token)
-
-
-TICK_S = 0.02
 
 
 def arguments_with(steps: Steps, made: Mapping[int, Json]) -> Steps:

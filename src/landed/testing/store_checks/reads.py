@@ -31,6 +31,23 @@ async def a_session_is_paged(store: Store) -> None:
 
 
 @check
+async def what_waits_for_a_person_is_found(store: Store) -> None:
+    """What is in one of the states that wait is read in pages, of one tenant, whoever holds it."""
+    moves = (
+        made("op-1"),
+        made("plan-1", state="proposed", open=False),
+        made("case-1", state="open", open=False, session="s2"),
+        made("case-2", state="open", open=False, tenant="t2"),
+        made("op-2", state="undecided", open=False, worker="v"),
+    )
+    await store.commit(Changes(moves=moves))
+    whole = await store.waiting(tenant="t")
+    assert [record.id for record in whole] == ["plan-1", "case-1", "op-2"]
+    page = await store.waiting(tenant="t", after=whole[0].made, limit=1)
+    assert [record.id for record in page] == ["case-1"]
+
+
+@check
 async def a_journal_is_paged(store: Store) -> None:
     """The journal, and one record's part of it, is read in pages."""
     first, second = await inserted(store, "op-1"), await inserted(store, "op-2")

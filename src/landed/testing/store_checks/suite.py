@@ -72,7 +72,13 @@ def check_handles(function: OnHandles) -> OnHandles:
 
 
 def made(
-    id: str, *, worker: str = "w", open: bool = True, tenant: str = "t", session: str = "s"
+    id: str,
+    *,
+    worker: str = "w",
+    open: bool = True,
+    tenant: str = "t",
+    session: str = "s",
+    state: str = "recorded",
 ) -> Move:
     """Return the first move of a new operation."""
     record = Record(
@@ -80,7 +86,7 @@ def made(
         kind=Kind.OPERATION,
         tenant=tenant,
         session=session,
-        state="recorded",
+        state=state,
         version=1,
         epoch=0,
         worker=worker,
@@ -88,7 +94,7 @@ def made(
         frozen={"tool": "book", "arguments": {"day": "Sat", "people": 4}},
         changing={},
     )
-    return Move(after=record, event=Event(name="recorded", record=id, at=1.5))
+    return Move(after=record, event=Event(name=state, record=id, at=1.5))
 
 
 def moved(record: Record, state: str, *, open: bool = True) -> Move:

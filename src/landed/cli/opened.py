@@ -1,0 +1,176 @@
+"""How a command opens a store: to read, to write down a decision, or with the application's tools.
+
+To read is to claim nothing. A decision without the application is written down by a runtime that
+has no tools, adopts nothing and starts nothing; the application's own worker carries it out.
+"""
+
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import click
+
+from landed.core.errors import StoreError
+
+if TYPE_CHECKING:
+    from landed.runtime.auditing import Auditor
+    from landed.runtime.opened import Settings
+    from landed.runtime.permissions import Permissions
+    from landed.runtime.runtime import Runtime
+
+STORE = "sqlite:///agent.db"
+SQLITE_URL = "sqlite:///"
+SECRET = "LANDED_SECRET"
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class App:
+    """What an application offers to be run with: its tools, and what goes with them."""
+
+    tools: tuple[object, ...] = ()
+    permissions: "Permissions | None" = None
+    settings: "Settings | None" = None
+    secrets: tuple[bytes, ...] = (b"",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Which store, whose records, and how it is printed; `app` is "" without an application.
+
+    `lang` is the language of the sentences, None for the application's own.
+    """
+
+    url: str
+    tenant: str
+    as_json: bool
+    app: str
+    lang: str | None = None
+
+
+def placed(command: Command) -> Command:
+    """Give a command the options of a `Place`, as keyword arguments."""
+    options = (
+        click.option(
+            "--store",
+            "url",
+            envvar="LANDED_STORE",
+            default=STORE,
+            show_default=True,
+            metavar="URL",
+            help="The store, or LANDED_STORE.",
+        ),
+        click.option("--tenant", default="default", show_default=True),
+        click.option("--lang", type=click.Choice(("en", "es")), help="Of the sentences."),
+        click.option("--json", "as_json", is_flag=True, help="Print an object instead."),
+        click.option(
+            "--app",
+            default="",
+            metavar="MODULE[:NAME]",
+            help="The application: what offers its tools, and may offer permissions and a secret.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@asynccontextmanager
+async def reading(place: Place) -> "AsyncGenerator[Auditor]":
+    """Open the store to read it; nothing is claimed and nothing is written."""
+    from landed.assemble import open_store
+    from landed.runtime.auditing import Auditor
+    from landed.runtime.reader import Reader
+
+    require_store(place.url)
+    secrets = app_of(place.app).secrets
+    store = await open_store(place.url, secret=secrets[0], older=secrets[1:])
+    try:
+        yield Auditor(reader=Reader(store=store), tenant=place.tenant)
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
+async def deciding(place: Place) -> "AsyncGenerator[Runtime]":
+    """Open a runtime on the store: the application's, or one that only writes decisions down."""
+    from landed.assemble import open_runtime, open_store
+    from landed.runtime.parts import assemble
+
+    require_store(place.url)
+    app = app_of(place.app)
+    if place.app:
+        async with open_runtime(
+            place.url,
+            tools=app.tools,
+            settings=app.settings,
+            permissions=app.permissions,
+            secret=app.secrets,
+        ) as runtime:
+            yield runtime
+        return
+    store = await open_store(place.url, secret=app.secrets[0], older=app.secrets[1:])
+    try:
+        runtime = assemble(store, tools={}, secrets=app.secrets, decides_only=True)
+        async with runtime:
+            yield runtime
+    finally:
+        await store.close()
+
+
+def require_store(url: str) -> None:
+    """Raise `StoreError` for a file that is not there: reading must not make one."""
+    path = url.removeprefix(SQLITE_URL)
+    if url.startswith(SQLITE_URL) and not Path(path).is_file():
+        raise StoreError(f"there is no store at {path}; name it by --store, or by LANDED_STORE")
+
+
+def app_of(name: str) -> App:
+    """Return the application that a MODULE[:NAME] names; "" has no tools.
+
+    NAME is `tools` unless said: tools, or a function that returns them. The module may also have
+    `permissions`, `settings` and `secret`. Raises a usage error for what cannot be imported.
+    """
+    if not name:
+        return App(secrets=(os.environ.get(SECRET, "").encode(),))
+    from landed.runtime.parts import is_tool
+
+    module, _, attribute = name.partition(":")
+    offered = _imported(module)
+    tools: object = getattr(offered, attribute or "tools", None)
+    if callable(tools) and not is_tool(tools):
+        tools = tools()
+    each = (tools,) if is_tool(tools) else tools
+    if not isinstance(each, Iterable):
+        raise click.UsageError(f"{module} offers no tools by the name of {attribute or 'tools'}")
+    return App(
+        tools=tuple(cast("Iterable[object]", each)),
+        permissions=getattr(offered, "permissions", None),
+        settings=getattr(offered, "settings", None),
+        secrets=_secrets(getattr(offered, "secret", b"")),
+    )
+
+
+def _imported(module: str) -> object:
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # As `python -m` does: what is beside where one stands.
+    try:
+        return import_module(module)
+    except (ImportError, ValueError) as error:
+        raise click.UsageError(f"--app: {module!r} cannot be imported: {error}") from error
+
+
+def _secrets(secret: object) -> tuple[bytes, ...]:
+    if isinstance(secret, bytes):
+        return (secret,)
+    given = cast("Iterable[object]", secret) if isinstance(secret, Iterable) else ()
+    held = tuple(each for each in given if isinstance(each, bytes))
+    if not held:
+        raise click.UsageError("--app: its secret is to be bytes, or several of them, newest first")
+    return held

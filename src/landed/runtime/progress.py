@@ -1,0 +1,114 @@
+"""How far a plan has come, step by step, for whoever shows it while it is carried out.
+
+What this process carries out is told after each commit; a plan that another process has in hand is
+read again and again, with bounded pauses. Watching is free: nothing is written for it.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from landed.core.operation import State
+from landed.core.plan import At, Plan, PlanState
+from landed.core.plan_sentences import PREVIEW, progress_line
+from landed.core.telling import is_ended, summaries, to_person
+from landed.runtime.deciding import Deciding
+
+LOOK_S = 1.0  # how often a plan that another process carries out is read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """A plan at one moment: which step is being done, how far that is, and the line to show.
+
+    `step` counts from 1 (0 where the plan waits for a yes), `of` is how many there are, `at` how
+    far the step is (waiting, out, done, broken), `summary` what it does, `state` the plan's. `text`
+    is "Step 2 of 4: …", and how the plan ended once it has.
+    """
+
+    plan: str
+    step: int
+    of: int
+    at: At
+    summary: str
+    state: PlanState
+    text: str
+
+
+@dataclass(slots=True, eq=False)
+class Progressing(Deciding):
+    """The verb for whoever watches a plan."""
+
+    async def progress(self, plan: str, *, tenant: str = "default") -> AsyncIterator[Progress]:
+        """Yield how a plan stands now, and each time it has come further, until it is at rest.
+
+        It is at rest once it is over, or waits for a person; the last thing that is yielded says
+        how. It also ends when this runtime does. Who is slow to take what is yielded misses what
+        lies in between, never the latest, and holds nothing up. Raises `ProposalError` for an id
+        that is none.
+        """
+        self._check_open()
+        listeners = self.driver.setting.listeners
+        shown: Progress | None = None
+        with listeners.listening(plan) as listener:
+            held = await self.driver.reader.plan(plan, tenant=tenant)
+            listener.hear(held)
+            while True:
+                while listener.heard:
+                    held = listener.heard.popleft()
+                    now = await self._progress(held)
+                    if now != shown:
+                        shown = now
+                        yield now
+                if listeners.over or await self._rests(held):
+                    return
+                await listener.wait(LOOK_S)
+                if not listener.heard and not self._in_hand(held):
+                    listener.hear(await self.driver.reader.plan(plan, tenant=tenant))
+
+    def _in_hand(self, plan: Plan) -> bool:
+        """Whether this process carries a plan out, so that each step of it is told."""
+        loop = self.driver.loops.get((plan.tenant, plan.session))
+        held = loop.memory.plans.get(plan.id) if loop is not None else None
+        return held is not None and held.worker == self.driver.worker
+
+    async def _rests(self, plan: Plan) -> bool:
+        """Whether nothing of a plan goes on without a person's word."""
+        if plan.state not in (PlanState.IN_DOUBT, PlanState.STOPPING):
+            return not plan.open
+        out = [place.record for place in plan.places if place.at is At.OUT]
+        held = await self.driver.reader.operations(*out)
+        return bool(out) and all(held[id].state is State.UNDECIDED for id in out)
+
+    async def _progress(self, plan: Plan) -> Progress:
+        language, of = self.settings.language, len(plan.steps)
+        index = _shown(plan)
+        lines = summaries(plan)
+        if plan.state is PlanState.PROPOSED:
+            step, summary, text = 0, "", "\n".join(lines)
+        else:
+            step, summary = index + 1, lines[index]
+            text = progress_line(step=step, of=of, what=summary, language=language)
+        if plan.state is PlanState.UNDOING:
+            text = PREVIEW[language]["undoing"]
+        if is_ended(plan) and plan.state is not PlanState.IN_DOUBT:
+            held = await self.driver.reader.operations(*(p.record for p in plan.places if p.record))
+            contracts = self.driver.reader.contracts
+            text = to_person(plan, held, contracts, language=language)
+        return Progress(
+            plan=plan.id,
+            step=step,
+            of=of,
+            at=plan.places[index].at,
+            summary=summary,
+            state=plan.state,
+            text=text,
+        )
+
+
+def _shown(plan: Plan) -> int:
+    """Return the step to show: one that is out, else the first that is not done, else the last."""
+    for wanted in (At.OUT, At.BROKEN, At.WAITING):
+        for index, place in enumerate(plan.places):
+            if place.at is wanted:
+                return index
+    return len(plan.places) - 1

@@ -1,0 +1,653 @@
+"""A yes that is not taken: what was wrong, who hears it, and that nothing is used up by it."""
+
+import asyncio
+import itertools
+import logging
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import landed
+from landed.core.approval import Problem, Purpose, sealed, sealing_key, token_digest
+from landed.core.approval import approval_from, approval_record
+from landed.core.changes import Changes, Kind, Move
+from landed.core.errors import ApprovalError, ProposalError, StoreError
+from landed.core.event import Event
+from landed.core.journal import body_digest, link
+from landed.core.plan import PlanState, Wanted
+from landed.core.value import PlanValue
+from landed.runtime.opened import Settings
+from landed.runtime.runtime import Runtime
+from landed.testing.sim import World
+from tests.runtime.office import (
+    DRAFT,
+    INVOICE,
+    ISSUE,
+    PAY,
+    Office,
+    OfficeRig,
+    at_rest,
+    paying,
+    proposed,
+    proposed_at_once,
+    token_of,
+)
+
+SECRET = b"s3cret"
+
+
+@pytest.fixture
+def rig() -> Iterator[OfficeRig]:
+    with World() as world:
+        yield OfficeRig(world)
+
+
+async def refused(asked: Any) -> ApprovalError:
+    """Wait for a verb that is to be refused, and return its error."""
+    with pytest.raises(ApprovalError) as caught:
+        await asked
+    return caught.value
+
+
+def problems(rig: OfficeRig) -> list[str]:
+    """Return the problems in the event rows of approvals, in order."""
+
+    async def read() -> list[str]:
+        entries = await rig.base.open_again().journal(limit=10_000)
+        events = [e for e in entries if e.event == "approval_refused"]
+        return [str(landed_json(e.body)["problem"]) for e in events]
+
+    process = rig.world.start(read, name="reader")
+    rig.world.wait(process)
+    return process.result()
+
+
+def landed_json(body: bytes | None) -> dict[str, Any]:
+    import json
+
+    return json.loads(body or b"{}")
+
+
+BINDINGS: dict[str, dict[str, object]] = {
+    "principal": {"principal": "eve"},
+    "tenant": {"tenant": "other"},
+    "session": {"session": "elsewhere"},
+    "purpose": {"purpose": Purpose.UNDO},
+}
+EVERY = [
+    wrong
+    for count in range(1, len(BINDINGS) + 1)
+    for wrong in itertools.combinations(sorted(BINDINGS), count)
+]
+
+
+@pytest.mark.req("S1-16", "S1-18", "S1-22", "K12")
+@pytest.mark.field("C14")
+@pytest.mark.fault("X82")
+def test_every_wrong_binding_is_refused_alike_and_uses_nothing_up(rig: OfficeRig) -> None:
+    async def script(rt: Runtime) -> Any:
+        value = await proposed(rt)
+        heard: list[tuple[str, str]] = []
+        for wrong in EVERY:
+            how: dict[str, Any] = {"principal": "ana"}
+            for name in wrong:
+                how |= BINDINGS[name]
+            error = await refused(rt.approve(token=token_of(value), **how))
+            heard.append((str(error), error.problem))
+            error = await refused(rt.decline(token=token_of(value), **how))
+            heard.append((str(error), error.problem))
+        unknown = await refused(rt.approve(token="never", principal="eve"))
+        done = await rt.approve(token=token_of(value), principal="ana")
+        return heard, (str(unknown), unknown.problem), done
+
+    heard, unknown, done = rig.run(script)
+    assert len(heard) == 2 * 15
+    assert set(heard) == {unknown}
+    assert unknown[1] == "absent"
+    assert done.state is PlanState.DONE
+    assert rig.office.done == ["pay"]
+    assert problems(rig) == ["mismatch"] * 30
+
+
+@pytest.mark.req("S1-21", "K12")
+@pytest.mark.fault("X81")
+def test_a_stranger_hears_one_answer_and_the_log_has_three_reasons(
+    rig: OfficeRig, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="landed")
+
+    async def script(rt: Runtime) -> Any:
+        used, late = await proposed_at_once(rt, [PAY], [paying("ben")])
+        await rt.approve(token=token_of(used), principal="ana")
+        await asyncio.sleep(601.0)  # virtual time
+        caplog.clear()
+        heard = set[tuple[str, str, str]]()
+        for token in (token_of(used), token_of(late), "A" * 32):
+            error = await refused(rt.approve(token=token, principal="eve"))
+            heard.add((str(error), error.problem, error.again))
+        for what in (used.plan, late.plan, "plan-999", late.questions[-1]):
+            error = await refused(rt.approve(what, principal="eve"))
+            heard.add((str(error), error.problem, error.again))
+        return heard
+
+    heard = rig.run(script)
+    assert len(heard) == 1
+    reasons = [record.getMessage().rpartition("refused: ")[2] for record in caplog.records]
+    assert reasons[:3] == ["mismatch (it was taken)", "mismatch (it was expired)", "absent"]
+
+
+@pytest.mark.req("S1-21", "S1-62", "K12", "K15")
+@pytest.mark.field("C19", "C20")
+@pytest.mark.fault("X81")
+def test_the_owner_hears_what_is_wrong_and_each_problem_is_in_an_event(
+    rig: OfficeRig, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="landed")
+
+    async def script(rt: Runtime) -> Any:
+        used, no, over, late = await proposed_at_once(
+            rt, [PAY], [paying("ben")], [paying("cy")], [paying("dan")]
+        )
+        await rt.approve(token=token_of(used), principal="ana")
+        await rt.decline(token=token_of(no), principal="ana")
+        await rt.abandon(over.plan)
+        errors = [
+            await refused(rt.decline(token=token_of(used), principal="ana")),
+            await refused(rt.approve(token=token_of(no), principal="ana")),
+            await refused(rt.approve(token=token_of(over), principal="ana")),
+        ]
+        await asyncio.sleep(600.0)  # virtual time
+        errors.append(await refused(rt.approve(token=token_of(late), principal="ana")))
+        errors.append(await refused(rt.approve(token=token_of(late), principal="eve")))
+        errors.append(await refused(rt.approve(token="never", principal="ana")))
+        return errors, await rt.plan(late.plan), await rt.plan(errors[3].again)
+
+    errors, late, again = rig.run(script)
+    told = ["used", "declined", "over", "expired", "absent", "absent"]
+    assert [error.problem for error in errors] == told
+    assert problems(rig) == ["used", "declined", "over", "expired", "mismatch"]
+    assert "absent" in caplog.text
+    assert [bool(error.again) for error in errors] == [False, False, False, True, False, False]
+    assert late.state is PlanState.EXPIRED
+    (record,) = (one for one in rig.records(Kind.PLAN) if one.id == late.plan)
+    assert record.changing["by"] == "clock"
+    assert again.state is PlanState.PROPOSED
+    assert "Pay dan 100 cents" in again.text
+    assert rig.office.effects == [("pay", ["ada", 100])]
+
+
+@pytest.mark.req("S1-22")
+def test_a_yes_of_one_kind_is_none_of_another(rig: OfficeRig) -> None:
+    async def script(rt: Runtime) -> Any:
+        done = await proposed(rt, [DRAFT])
+        undo = await rt.offer(done.plan, Purpose.UNDO)
+        rig.office.refuses = {"issue"}
+        partial = await proposed(rt, [DRAFT, ISSUE])
+        partial = await rt.approve(token=token_of(partial), principal="ana")
+        assert undo is not None
+        assert partial is not None
+        tokens = {Purpose.UNDO: undo.token, Purpose.RETRY: token_of(partial)}
+        tokens[Purpose.CONFIRM] = token_of((await proposed_at_once(rt, [PAY]))[0])
+        for (kind, token), purpose in itertools.product(tokens.items(), Purpose):
+            if kind is not purpose:
+                how = {"token": token, "purpose": purpose, "principal": "ana"}
+                assert (await refused(rt.approve(**how))).problem == "absent"
+        before = list(rig.office.done)
+        rig.office.refuses = set()
+        for kind, token in tokens.items():
+            await rt.approve(token=token, purpose=kind, principal="ana")
+        return before
+
+    assert rig.run(script) == ["draft", "draft"]
+    assert problems(rig) == ["mismatch"] * 6
+    assert sorted(rig.office.done) == ["delete", "draft", "draft", "issue", "pay"]
+
+
+@pytest.mark.req("S1-61")
+@pytest.mark.field("C4", "C8", "C17", "C27")
+@pytest.mark.fault("X86")
+def test_what_is_no_yes_runs_nothing(rig: OfficeRig) -> None:
+    async def script(rt: Runtime) -> Any:
+        value = await proposed(rt)
+        (question,) = value.questions
+        no_tokens: list[Any] = [None, "", True, 1, b"yes", "true", "\ud800", "x" * 100_000, {}]
+        for token in no_tokens:
+            error = await refused(rt.approve(token=token, principal="ana"))
+            assert error.problem == "absent"
+        for what in ("", "plan-999", "approval/x", value.turn, "\ud800", "pay"):
+            error = await refused(rt.approve(what, principal="ana"))
+            assert error.problem == "absent"
+        assert (await refused(rt.approve(question, principal=""))).problem == "absent"
+        for name, extra in (("yes", True), ("arguments", {"to": "eve"}), ("tool", "mail")):
+            verb: Any = rt.approve
+            with pytest.raises(TypeError):
+                await verb(token=token_of(value), principal="ana", **{name: extra})
+        return await rt.plan(value.plan)
+
+    assert rig.run(script).state is PlanState.PROPOSED
+    assert rig.office.effects == []
+
+
+@pytest.mark.req("S1-12")
+@pytest.mark.field("C6")
+@pytest.mark.fault("X97")
+def test_a_right_that_is_lost_after_the_yes_stops_the_step_and_all_after_it(
+    rig: OfficeRig,
+) -> None:
+    async def script(rt: Runtime) -> Any:
+        value = await proposed(rt, INVOICE)
+        rig.office.revoked = {"invoice.issue"}
+        return await rt.approve(token=token_of(value), principal="ana")
+
+    value = rig.run(script)
+    assert value.state is PlanState.PARTIAL
+    assert "ana is not allowed invoice.issue" in value.text
+    assert [step.at for step in value.steps] == ["done", "broken", "waiting", "waiting"]
+    assert rig.office.done == ["draft"]
+    asked = [permit for permit in rig.office.permits if permit.permission == "invoice.issue"]
+    assert len(asked) == 2
+
+
+@pytest.mark.req("S1-12")
+@pytest.mark.fault("X97")
+def test_a_right_that_is_lost_before_the_undo_leaves_it_undone_and_in_front_of_a_person(
+    rig: OfficeRig,
+) -> None:
+    async def script(rt: Runtime) -> Any:
+        done = await proposed(rt, [DRAFT])
+        rig.office.revoked = {"draft.delete"}
+        return await rt.undo(done.plan, principal="ana")
+
+    value = rig.run(script)
+    assert value.state is PlanState.UNDO_PARTIAL
+    assert rig.office.done == ["draft"]
+    assert "not allowed draft.delete" in value.text
+
+
+@pytest.mark.req("S1-58", "K15")
+@pytest.mark.field("C19", "C20")
+@pytest.mark.parametrize("language", ["en", "es"])
+def test_who_says_yes_too_late_hears_so_and_is_shown_it_as_it_is_now(
+    rig: OfficeRig, language: str
+) -> None:
+    rig.settings = Settings(language=language)
+
+    async def script(rt: Runtime) -> Any:
+        value = await proposed(rt)
+        await asyncio.sleep(601.0)  # virtual time
+        rig.office.price_cents = 120
+        late = await rt.plan(value.plan)
+        heard = await rt.receive("sí", principal="ana", delivery="d1")
+        told = await rt.report(heard.turn)
+        assert await rt.receive("sí", principal="ana", delivery="d1") == heard
+        unacted = await rt.unacted()
+        yes = await rt.receive("yes", principal="ana")
+        await asyncio.sleep(1.0)  # virtual time
+        return late, told, unacted, await rt.report(yes.turn), await rt.plan(value.plan)
+
+    late, told, unacted, after, old = rig.run(script)
+    assert (late.state, late.offer, late.questions) == (PlanState.EXPIRED, None, ())
+    too_late = {"en": "Your answer came too late", "es": "Tu respuesta ha llegado tarde"}
+    asks = {"en": "Shall I do it?", "es": "¿Lo hago?"}
+    assert told.text.startswith(too_late[language])
+    assert told.text.endswith(f"1. Pay ada 120 cents\n{asks[language]}")
+    assert asks[language] not in late.text
+    assert unacted == ()
+    assert "Pay ada 120 cents" in after.text
+    assert old.state is PlanState.EXPIRED
+    assert rig.office.done == ["pay"]
+
+
+@pytest.mark.req("K15")
+def test_where_the_contract_says_stop_a_late_yes_is_only_told(rig: OfficeRig) -> None:
+    async def script(rt: Runtime) -> Any:
+        first, second = await proposed_at_once(rt, [PAY], [paying("ben")])
+        await asyncio.sleep(601.0)  # virtual time
+        error = await refused(rt.approve(token=token_of(first), principal="ana"))
+        heard = await rt.receive("yes", principal="ana")
+        return error, second, await rt.report(heard.turn), await rt.history()
+
+    error, second, told, history = rig.run(script, *rig.office.tools(on_expiry="stop"))
+    assert (error.problem, error.again) == ("expired", "")
+    said = "came too late, so nothing was done because of it. Ask me for it if you still want it."
+    assert told.text == f"Your answer {said}"
+    assert sum(item.record == second.plan for item in history) == 1
+    assert len(rig.records(Kind.PLAN)) == 2
+    assert rig.office.effects == []
+
+
+@pytest.mark.req("K15")
+def test_however_often_somebody_comes_too_late_there_is_one_new_preview(rig: OfficeRig) -> None:
+    async def script(rt: Runtime) -> Any:
+        ask = (await rt.receive("please", principal="ana")).ask()
+        value = await rt.propose([PAY], ask=ask)
+        await asyncio.sleep(601.0)  # virtual time
+        late = [refused(rt.approve(token=token_of(value), principal="ana")) for _ in range(5)]
+        errors = [*await asyncio.gather(*late)]
+        errors.append(await refused(rt.approve(value.plan, principal="ana")))
+        no = await refused(rt.decline(token=token_of(value), principal="ana"))
+        return {error.again for error in errors}, no
+
+    again, no = rig.run(script)
+    assert len(again) == 1
+    assert all(again)
+    assert (no.problem, no.again) == ("expired", "")
+    assert len(rig.records(Kind.PLAN)) == 2
+
+
+@pytest.mark.req("K15")
+@pytest.mark.parametrize("now", ["safe", "forbidden", "gone"])
+def test_what_is_shown_again_asks_in_any_case_or_is_not_shown(rig: OfficeRig, now: str) -> None:
+    from landed.core.preview import Similar
+
+    rig.office.similar = (Similar(id="D1", text="draft D1"),)
+
+    async def script(rt: Runtime) -> Any:
+        value = await proposed(rt, [DRAFT])
+        await asyncio.sleep(601.0)  # virtual time
+        rig.office.similar = ()
+        rig.office.revoked = {"draft.create"} if now == "forbidden" else set()
+        if now == "gone":
+            rt.driver.tools.pop("draft")  # type: ignore[attr-defined]
+        error = await refused(rt.approve(token=token_of(value), principal="ana"))
+        return error, await rt.plan(error.again) if error.again else None
+
+    error, again = rig.run(script)
+    assert error.problem == "expired"
+    assert (again is not None) == (now == "safe")
+    assert again is None or again.state is PlanState.PROPOSED
+    assert rig.office.effects == []
+
+
+@pytest.mark.field("C20")
+def test_other_words_that_come_too_late_let_nothing_lapse_that_the_clock_has_not(
+    rig: OfficeRig,
+) -> None:
+    async def script(rt: Runtime) -> Any:
+        value = await proposed(rt)
+        await asyncio.sleep(601.0)  # virtual time
+        await rt.receive("what is the weather?", principal="ana")
+        return await rt.plan(value.plan)
+
+    value = rig.run(script)
+    assert value.state is PlanState.EXPIRED
+    assert value.text.startswith("Nobody answered in time.")
+    (record,) = rig.records(Kind.PLAN)
+    assert record.changing["by"] == "clock"
+
+
+@pytest.mark.req("S1-25", "S3-36")
+def test_a_yes_to_what_was_superseded_runs_nothing_and_shows_nothing_anew(rig: OfficeRig) -> None:
+    async def script(rt: Runtime) -> Any:
+        heard = await rt.receive("pay ada", principal="ana")
+        old = await rt.propose([PAY], ask=heard.ask("act"))
+        change = await rt.receive("I mean ben", principal="ana", origin="mail")
+        new = await rt.revise(heard.turn, change, wanted=[paying("ben")])
+        error = await refused(rt.approve(token=token_of(old), principal="ana"))
+        done = await rt.approve(token=token_of(new), principal="ana")
+        return error, await rt.plan(old.plan), done
+
+    error, old, done = rig.run(script)
+    assert (error.problem, error.again) == ("over", "")
+    assert (old.state, done.state) == (PlanState.SUPERSEDED, PlanState.DONE)
+    assert rig.office.effects == [("pay", ["ben", 100])]
+    assert len(rig.records(Kind.PLAN)) == 2
+
+
+@pytest.mark.req("K4", "S3-36")
+@pytest.mark.parametrize("answer", ["yes", "no"])
+def test_a_change_of_mind_that_needs_a_yes_releases_nothing_before_it(
+    rig: OfficeRig, answer: str
+) -> None:
+    rig.office.refuses = {"issue"}
+
+    async def script(rt: Runtime) -> Any:
+        heard = await rt.receive("invoice it", principal="ana")
+        old = await rt.propose([DRAFT, ISSUE], ask=heard.ask("act"))
+        await rt.approve(token=token_of(old), principal="ana")
+        rig.office.refuses = set()
+        change = await rt.receive("make it 600", principal="ana", origin="mail")
+        wanted = [Wanted(tool="draft", arguments={"amount": 600}), ISSUE]
+        new = await rt.revise(heard.turn, change, wanted=wanted)
+        waiting = list(rig.office.done)
+        await rt.receive(answer, principal="ana")
+        after = await at_rest(rt, new.plan)
+        await asyncio.sleep(5.0)  # virtual time
+        return new, waiting, after, await rt.report(change.turn)
+
+    new, waiting, after, told = rig.run(script)
+    assert new.state is PlanState.PROPOSED
+    assert waiting == ["draft"]
+    if answer == "yes":
+        assert after.state is PlanState.DONE
+        assert sorted(rig.office.done) == ["delete", "draft", "draft", "issue"]
+        assert rig.office.done.index("delete") > 1
+    else:
+        assert after.state is PlanState.DECLINED
+        assert rig.office.done == ["draft"]
+        assert told.questions or "draft" in told.text.lower()
+
+
+@pytest.mark.req("S1-55")
+def test_who_may_not_stop_it_hears_the_same_as_for_no_plan_at_all(rig: OfficeRig) -> None:
+    async def script(rt: Runtime) -> Any:
+        value = await proposed(rt)
+        heard: list[str] = []
+        for plan in (value.plan, "plan-999"):
+            for verb in (rt.stop, rt.undo, rt.retry):
+                with pytest.raises(ProposalError) as caught:
+                    await verb(plan, principal="eve")
+                heard.append(str(caught.value).replace(plan, "…"))
+        with pytest.raises(ProposalError) as caught:
+            await rt.stop(value.plan, principal="ana", tenant="other")
+        heard.append(str(caught.value).replace(value.plan, "…"))
+        by_boss = await rt.stop(value.plan, principal="boss")
+        return heard, by_boss
+
+    heard, by_boss = rig.run(script)
+    assert set(heard) == {"there is no plan '…'"}
+    assert by_boss.state is PlanState.PROPOSED
+
+
+def test_a_retry_by_who_is_in_charge_takes_nothing_from_the_owner(rig: OfficeRig) -> None:
+    rig.office.refuses = {"pay"}
+
+    async def script(rt: Runtime) -> Any:
+        value = await proposed(rt)
+        partial = await rt.approve(token=token_of(value), principal="ana")
+        assert partial is not None
+        rig.office.refuses = set()
+        assert (await refused(rt.retry(value.plan, principal="boss"))).problem == "absent"
+        return await rt.approve(token=token_of(partial), purpose=Purpose.RETRY, principal="ana")
+
+    assert rig.run(script).state is PlanState.DONE
+
+
+# Tools that promise something else, and records that were edited.
+
+
+@pytest.mark.req("K13")
+@pytest.mark.field("C6")
+@pytest.mark.parametrize("by_words", [True, False])
+def test_a_tool_that_promises_something_else_meanwhile_needs_a_fresh_yes(
+    rig: OfficeRig, by_words: bool
+) -> None:
+    value = rig.run(proposed)
+
+    async def next_deploy(rt: Runtime) -> Any:
+        if by_words:
+            await rt.receive("yes", principal="ana")
+            return await at_rest(rt, value.plan), None
+        after = await rt.approve(token=token_of(value), principal="ana")
+        assert after is not None
+        fresh = await rt.approve(after.again, principal="ana")
+        return after, fresh
+
+    after, fresh = rig.run(next_deploy, *rig.office.tools(deadline_s=7.0))
+    assert after.state is PlanState.PARTIAL
+    assert [moved.field for moved in after.changed] == ["what pay promises"]
+    assert rig.office.done == ([] if by_words else ["pay"])
+    assert by_words or fresh.state is PlanState.DONE
+
+
+def edit(path: Path, record: str, change: Callable[[dict[str, Any]], None], *, secret: bytes) -> None:
+    """Rewrite every body of a record in the file, and link the whole journal anew."""
+    import json
+
+    with sqlite3.connect(path) as db:
+        rows = db.execute(
+            "SELECT seq, id, version, before, event, state, at, body FROM journal ORDER BY seq"
+        ).fetchall()
+        prev = ""
+        for seq, id, version, before, event, state, at, body in rows:
+            if id == record:
+                values = json.loads(body)
+                change(values)
+                change(values.get("now", {}))
+                body = json.dumps(values, separators=(",", ":"), ensure_ascii=False).encode()
+            digest = body_digest(body)
+            hash = link(
+                prev=prev,
+                seq=seq,
+                id=id,
+                version=version,
+                before=before,
+                event=event,
+                state=state,
+                at=at,
+                body_digest=digest,
+                secret=secret,
+            )
+            db.execute(
+                "UPDATE journal SET body = ?, body_digest = ?, prev = ?, hash = ? WHERE seq = ?",
+                (body, digest, prev, hash, seq),
+            )
+            prev = hash
+    db.close()
+
+
+def pay_eve(body: dict[str, Any]) -> None:
+    for step in body.get("steps", ()):
+        step["arguments"]["to"] = "eve"
+
+
+def for_eve(body: dict[str, Any]) -> None:
+    if "principal" in body:
+        body["principal"] = "eve"
+
+
+def for_longer(body: dict[str, Any]) -> None:
+    if "answer_by" in body:
+        body["answer_by"] += 10_000
+
+
+@pytest.mark.req("S1-16", "S1-17", "S1-62")
+@pytest.mark.fault("X83")
+@pytest.mark.parametrize(
+    ("kind", "change", "presenter", "hears"),
+    [
+        ("plan", pay_eve, "ana", "tampered"),
+        ("plan", pay_eve, "eve", "absent"),
+        ("approval", for_longer, "ana", "tampered"),
+        ("approval", for_eve, "ana", "absent"),
+    ],
+)
+def test_an_edit_of_the_file_is_seen_even_where_the_journal_was_linked_anew(
+    tmp_path: Path, kind: str, change: Any, presenter: str, hears: str
+) -> None:
+    office, path = Office(), tmp_path / "office.db"
+
+    async def process(act: Any) -> Any:
+        opened = landed.open(
+            f"sqlite:///{path}", tools=office.tools(), permissions=office, secret=SECRET
+        )
+        async with opened as rt:
+            return await act(rt)
+
+    async def say_yes(rt: Runtime) -> Any:
+        error = await refused(rt.approve(token=token_of(value), principal=presenter))
+        return error, await rt.driver.store.journal(record=approval)
+
+    value: PlanValue = asyncio.run(process(proposed))
+    approval = f"approval/{value.plan}/confirm/1"
+    edit(path, value.plan if kind == "plan" else approval, change, secret=SECRET)
+    error, entries = asyncio.run(process(say_yes))
+    assert error.problem == hears
+    assert landed_json(entries[-1].body)["problem"] == "tampered"
+    assert office.effects == []
+
+
+@pytest.mark.fault("X83")
+def test_an_edit_without_the_secret_is_seen_by_its_link(tmp_path: Path) -> None:
+    office, path = Office(), tmp_path / "office.db"
+
+    async def process(act: Any) -> Any:
+        opened = landed.open(
+            f"sqlite:///{path}", tools=office.tools(), permissions=office, secret=SECRET
+        )
+        async with opened as rt:
+            return await act(rt)
+
+    value: PlanValue = asyncio.run(process(proposed))
+    with sqlite3.connect(path) as db:
+        db.execute(
+            "UPDATE journal SET body = replace(body, '\"ada\"', '\"eve\"') WHERE id = ?",
+            (value.plan,),
+        )
+    db.close()
+    with pytest.raises(StoreError, match="edited"):
+        asyncio.run(process(lambda rt: rt.approve(token=token_of(value), principal="ana")))
+    assert office.effects == []
+
+
+@pytest.mark.req("S1-16", "S1-17")
+@pytest.mark.parametrize("after_s", [0.0, 601.0])
+def test_a_fresh_seal_over_an_old_hash_is_tampered_and_that_comes_before_all_else(
+    rig: OfficeRig, after_s: float
+) -> None:
+    async def script(rt: Runtime) -> Any:
+        value = await proposed(rt)
+        store = rt.driver.store
+        (record,) = await store.load(f"approval/{value.plan}/confirm/1")
+        forged = approval_from(record)
+        forged = sealed(
+            type(forged)(**{**fields(forged), "hash": "sha256:0", "version": 2}),
+            [sealing_key(SECRET)],
+        )
+        move = Move(
+            after=approval_record(forged),
+            event=Event(name="approval_renewed", record=forged.id, at=0.0),
+        )
+        await store.commit(Changes(moves=(move,)))
+        await asyncio.sleep(after_s)  # virtual time
+        owner = await refused(rt.approve(token=token_of(value), principal="ana"))
+        wrong = await refused(rt.approve(token=token_of(value), principal="eve"))
+        return owner, wrong
+
+    owner, wrong = rig.run(script)
+    assert (owner.problem, wrong.problem) == ("tampered", "absent")
+    assert problems(rig) == ["tampered", "tampered"]
+    assert rig.office.effects == []
+
+
+def fields(one: Any) -> dict[str, Any]:
+    return {name: getattr(one, name) for name in one.__dataclass_fields__}
+
+
+def test_a_seal_of_another_secret_is_none(rig: OfficeRig) -> None:
+    value = rig.run(proposed)
+    rig.secrets = (b"another",)
+
+    async def script(rt: Runtime) -> Any:
+        error = await refused(rt.approve(token=token_of(value), principal="ana"))
+        heard = await rt.receive("yes", principal="ana")
+        return error, await rt.report(heard.turn)
+
+    error, told = rig.run(script)
+    assert error.problem == Problem.TAMPERED
+    assert told.text.startswith("What is stored is not what you were shown")
+    assert len(token_digest(token_of(value))) == 64
+    assert rig.office.effects == []
