@@ -1,7 +1,8 @@
 """Measures `landed` against floors, as ratios within one run: `make bench`.
 
     one durable perform of a no-op tool, against the same rows written by hand, at concurrency 1
-    and 64; the CPU it costs; plans beside single performs (`bench.plans`); and how long `import landed` and `landed --version` take.
+    and 64; the CPU it costs; plans beside single performs (`bench.plans`); and how long
+    `import landed` and `landed --version` take.
 
 The machine is shared and noisy, so both sides run in turns and the medians are compared.
 """

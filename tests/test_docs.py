@@ -153,9 +153,11 @@ def _require_command(words: list[str]) -> None:
 
 def options(module: str) -> set[str]:
     command: click.Command = import_module(module).command
+    below = command.commands.values() if isinstance(command, click.Group) else ()
     return {
         option
-        for each in command.params
+        for one in (command, *below)
+        for each in one.params
         if isinstance(each, click.Option)
         for option in each.opts
         if option.startswith("--")

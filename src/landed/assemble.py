@@ -1,6 +1,6 @@
 """Behind `landed.open()`: joins a store, tools and settings into a runtime."""
 
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 
 from landed.core.errors import ContractError, StoreError
@@ -33,15 +33,13 @@ async def open_runtime(
     `plan_for` is a pure function that makes the calls of an intent, for `propose` and `revise`.
     `permissions` says who may do what; a tool that needs a permission is refused without it. With a
     `secret` the journal's links are keyed and approvals are sealed: whoever can edit the file still
-    cannot forge it. To rotate it, give the new one and then the old ones: what is linked and
-    sealed with those stays good.
+    cannot forge it. To rotate it, give the new one and then the old ones, whose links stay good.
 
     Raises `ContractError` for a tool that contradicts itself and `StoreError` for a store that
     cannot be opened; the text says what to do.
     """
-    registered = register(tools)
+    registered = _permitted(register(tools), permissions)
     secrets = (secret,) if isinstance(secret, bytes) else tuple(secret) or (b"",)
-    _check_permissions(registered, permissions)
     opened = await open_store(store, secret=secrets[0], older=secrets[1:])
     try:
         runtime = assemble(
@@ -58,13 +56,15 @@ async def open_runtime(
         await opened.close()
 
 
-def _check_permissions(tools: Mapping[str, Tool], permissions: Permissions | None) -> None:
+def _permitted(tools: dict[str, Tool], permissions: Permissions | None) -> dict[str, Tool]:
+    """Return the tools, or raise `ContractError` where nobody can say who may use one."""
     for tool in tools.values():
         if tool.contract.permission and permissions is None:
             raise ContractError(
                 f"contract of {tool.name}: it needs the permission {tool.contract.permission!r},"
                 " but landed.open() was given no permissions=; give what says who has it"
             )
+    return tools
 
 
 async def open_store(url: str, *, secret: bytes = b"", older: tuple[bytes, ...] = ()) -> Store:

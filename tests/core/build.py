@@ -1,6 +1,6 @@
 """Small builders that the tests of core share: a contract, an operation in any state, a scope."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from landed.core.scope import (
     Arrival,
     AskPrice,
     Check,
+    Command,
     Next,
     Prepare,
     Put,
@@ -142,26 +143,19 @@ def events(decided: Next) -> list[str]:
 
 def commands(decided: Next) -> list[str]:
     """What leaves after the commit: `send op-a1 2`, `lookup op-a1`, `watch plan-T1 0`."""
-    said = []
-    for each in decided.commands:
-        match each:
-            case Send(operation=op):
-                said.append(f"send {op.id} {op.tries}")
-            case Put(operation=op, question=question):
-                said.append(f"{question} {op.id}")
-            case StopWaiting(operation=op):
-                said.append(f"stop {op.id}")
-            case Watch(plan=plan, index=index):
-                said.append(f"watch {plan.id} {index}")
-            case AskPrice(release=release):
-                said.append(f"price {release}")
-            case Check(subject=subject, index=index):
-                said.append(f"check {subject} {index}")
-            case StopMidway(operation=op):
-                said.append(f"hurry {op.id}")
-            case Prepare(operation=op):
-                said.append(f"prepare {op.id}")
-    return said
+    return [_SAID[type(each)](each) for each in decided.commands]
+
+
+_SAID: Mapping[type[Command], Callable[[Any], str]] = {
+    Prepare: lambda c: f"prepare {c.operation.id}",
+    Send: lambda c: f"send {c.operation.id} {c.operation.tries}",
+    Put: lambda c: f"{c.question} {c.operation.id}",
+    StopWaiting: lambda c: f"stop {c.operation.id}",
+    StopMidway: lambda c: f"hurry {c.operation.id}",
+    Watch: lambda c: f"watch {c.plan.id} {c.index}",
+    AskPrice: lambda c: f"price {c.release}",
+    Check: lambda c: f"check {c.subject} {c.index}",
+}
 
 
 def stored(decided: Next, before: Stored | None = None) -> tuple[Stored, dict[str, Operation]]:

@@ -28,6 +28,7 @@ from landed.core.scope import (
     Planned,
     PlanTold,
     Presenting,
+    Scope,
     Watching,
 )
 from tests.core.build import events
@@ -131,7 +132,13 @@ class Office(Conversation):
     """A conversation with the office, in which plans wait for a yes."""
 
     tools: Mapping[str, Contract] = field(default_factory=lambda: dict(OFFICE))
+    deployed: Mapping[str, str] = field(default_factory=dict)
     heard: list[str | None] = field(default_factory=list)
+
+    def scope(self, *arrivals: Arrival) -> Scope:
+        """What the next lap would look at; `deployed` tools promise something else by now."""
+        seen = super().scope(*arrivals)
+        return replace(seen, tools={**seen.tools, **self.deployed})
 
     def lap(self, *arrivals: Arrival, after_s: float = 0.0) -> list[str]:
         """Decide, write, start; `heard` is what was said to each who handed something in."""

@@ -4,6 +4,7 @@ import hmac
 from dataclasses import fields, replace
 from hashlib import sha256
 from json import dumps, loads
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -57,7 +58,7 @@ YES = Presented(
 )
 
 
-def offered(plan: Plan = PLAN, **fields: object) -> Approval:
+def offered(plan: Plan = PLAN, **fields: Any) -> Approval:
     return sealed(approval(plan, token="tok", **fields), KEYS)
 
 
@@ -67,7 +68,7 @@ def wrong(
     return problem(held, plan, presented, keys=KEYS, now=SENT_AT + after_s)
 
 
-def stood(state: ApprovalState, **fields: object) -> Approval:
+def stood(state: ApprovalState, **fields: Any) -> Approval:
     """The approval as it is sealed in a state."""
     return sealed(replace(offered(), state=state, **fields), KEYS)
 
@@ -171,10 +172,10 @@ def test_the_record_holds_who_may_say_yes_where_to_what_and_until_when():
         "principal": "ann",
         "hash": PLAN.hash,
         "made_at": SENT_AT,
-        "answer_by": SENT_AT + ANSWER_S,
         "send_within_s": 900.0,
         "typed": [],
     }
+    assert record.changing["answer_by"] == SENT_AT + ANSWER_S
     named = {"id", "tenant", "session", "state", "version", "epoch"}
     every = {*record.frozen, *record.changing, *named}
     assert every == {each.name for each in fields(Approval)} | {"id"}
@@ -241,7 +242,7 @@ def test_an_older_key_stays_good_while_it_is_configured_and_the_first_one_seals(
     assert sealed(before, (*KEYS, OLD)).seal == offered().seal
 
 
-OTHERS = {
+OTHERS: dict[str, Any] = {
     "plan": "plan-T9",
     "purpose": Purpose.UNDO,
     "attempt": 2,
@@ -398,7 +399,8 @@ CLOSED = {
     ],
 )
 def test_another_person_tenant_conversation_kind_or_token_does_not_fit(name, other):
-    assert wrong(offered(), presented=replace(YES, **{name: other})) is Problem.MISMATCH
+    another: dict[str, Any] = {name: other}
+    assert wrong(offered(), presented=replace(YES, **another)) is Problem.MISMATCH
 
 
 @pytest.mark.req("S1-22")

@@ -1,6 +1,7 @@
 """A person's word about a plan: yes, no, something else, too late; each once, and only theirs."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from landed.core.approval import (
     token_digest,
     token_name,
 )
-from landed.core.changes import Stored
+from landed.core.changes import Record
 from landed.core.key import ask_name
 from landed.core.outcome import Acknowledged, AnswerLost, Refused
 from landed.core.plan import PlanEvent, PlanState, plan_record
@@ -31,7 +32,7 @@ YES = "approval/plan-T1/confirm/1"
 RETRY = "approval/plan-T1/retry/2"
 
 
-def proposed(**fields: object) -> Office:
+def proposed(**fields: Any) -> Office:
     office = Office(keys=(sealing_key(b"s3cret"),))
     office.propose(*WHOLE, **fields)
     return office
@@ -45,18 +46,9 @@ def partial() -> Office:
     return office
 
 
-def edit(office: Office, record: object) -> None:
+def edit(office: Office, record: Record) -> None:
     """Somebody writes into the store behind everybody's back."""
-    records = {**office.store.records, record.id: record}
-    office.store = Stored(records=records, names=office.store.names, **_rest(office.store))
-
-
-def _rest(store: Stored) -> dict[str, object]:
-    return {
-        name: getattr(store, name)
-        for name in store.__dataclass_fields__
-        if name not in ("records", "names")
-    }
+    office.store = replace(office.store, records={**office.store.records, record.id: record})
 
 
 # Proposed.
@@ -159,7 +151,8 @@ def test_a_yes_in_words_after_the_button_answers_nothing():
 @pytest.mark.parametrize("name", ["principal", "tenant", "session"])
 def test_a_yes_of_somebody_elses_uses_nothing_up(name):
     office = proposed()
-    assert office.press(**{name: "another"}) == [f"{YES} approval_refused"]
+    another: dict[str, Any] = {name: "another"}
+    assert office.press(**another) == [f"{YES} approval_refused"]
     assert (office.problem, office.leaves) == (Problem.MISMATCH, [])
     office.press()
     assert (office.problem, office.leaves) == (Problem.NONE, ["send op-1 1"])

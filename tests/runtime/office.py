@@ -1,13 +1,17 @@
-"""A small office for the tests of the yes: drafts, invoices, letters, a price that moves, rights."""
+"""An office for the tests of the yes: drafts, invoices, letters, a price that moves, rights."""
 
 import asyncio
-from collections.abc import Sequence
+import json
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pytest
+
 from landed.core.canonical import Json
 from landed.core.changes import Kind, Record
-from landed.core.errors import RefusedError
+from landed.core.contract import Risk
+from landed.core.errors import ApprovalError, RefusedError
 from landed.core.plan import OPEN, Wanted
 from landed.core.preview import Preview, Previewing, Similar
 from landed.core.tool import Tool
@@ -151,6 +155,11 @@ class Office:
         return pay
 
     def _expenses(self) -> tuple[Tool, ...]:
+        def several(arguments: Mapping[str, Json], origin: str) -> Risk:
+            ids = arguments["ids"]
+            assert isinstance(ids, list)
+            return Risk.CONFIRM if len(ids) > 1 else Risk.SAFE
+
         def see_bulk(asked: Previewing) -> Preview:
             ids = asked.arguments["ids"]
             assert isinstance(ids, list)
@@ -159,7 +168,7 @@ class Office:
 
         @tool(
             effect="irreversible",
-            risk=lambda arguments, origin: "confirm" if len(arguments["ids"]) > 1 else "safe",  # type: ignore[arg-type]
+            risk=several,
             preview=see_bulk,
         )
         async def delete_expenses(ids: list[str]) -> dict[str, str]:
@@ -212,6 +221,16 @@ class OfficeRig(Rig):
 
         return self._outside(read)
 
+    def problems(self) -> list[str]:
+        """Return the problems in the event rows of approvals, in order."""
+
+        async def read() -> list[str]:
+            entries = await self.base.open_again().journal(limit=10_000)
+            refused = [entry for entry in entries if entry.event == "approval_refused"]
+            return [json.loads(entry.body or b"{}")["problem"] for entry in refused]
+
+        return self._outside(read)
+
 
 async def proposed(
     rt: Runtime,
@@ -257,3 +276,10 @@ def token_of(value: PlanValue) -> str:
 def paying(to: str, cents: int = 100) -> Wanted:
     """Return a payment to somebody."""
     return replace(PAY, arguments={"to": to, "cents": cents})
+
+
+async def refused(asked: Awaitable[object]) -> ApprovalError:
+    """Wait for a verb that is to be refused, and return its error."""
+    with pytest.raises(ApprovalError) as caught:
+        await asked
+    return caught.value

@@ -4,12 +4,10 @@ import asyncio
 import base64
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import landed
 from landed.core.approval import Purpose, approval_id
 from landed.core.changes import Kind
 from landed.core.errors import ApprovalError
@@ -17,21 +15,19 @@ from landed.core.plan import PlanState, Wanted
 from landed.core.value import PlanValue
 from landed.runtime.acting import ModelTools
 from landed.runtime.runtime import Runtime
-from landed.testing.faults import Point
 from landed.testing.sim import World
 from tests.runtime.office import (
     DRAFT,
     INVOICE,
     PAY,
-    Office,
     OfficeRig,
     at_rest,
     paying,
     proposed,
     proposed_at_once,
+    refused,
     token_of,
 )
-from tests.runtime.stores import Conflicts, TroubledStore
 
 
 @pytest.fixture
@@ -51,7 +47,9 @@ def test_no_byte_that_a_model_is_shown_holds_a_token(rig: OfficeRig) -> None:
         heard = await rt.receive("invoice the logo", principal="ana")
         plans: list[PlanValue] = []
         tools = ModelTools(rt=rt, heard=heard, seen=plans.append)
-        steps = [{"tool": each.tool, "arguments": dict(each.arguments)} for each in INVOICE]
+        steps: list[Any] = [
+            {"tool": each.tool, "arguments": dict(each.arguments)} for each in INVOICE
+        ]
         shown = [json.dumps(tools.specs()), await tools.call("act", {"steps": steps})]
         (plan,) = plans
         shown.append(await tools.call("status", {"id": plan.plan}))
@@ -99,22 +97,23 @@ def test_a_yes_may_come_for_ten_minutes(
 
 
 @pytest.mark.field("H4")
-@pytest.mark.parametrize(("after_s", "state"), [(3599.5, "undone"), (3600.0, "absent")])
+@pytest.mark.parametrize(("after_s", "state"), [(3599.5, "undone"), (3600.0, "expired")])
 def test_an_undo_may_come_for_an_hour(rig: OfficeRig, after_s: float, state: str) -> None:
     async def script(rt: Runtime) -> Any:
         done = await proposed(rt, [DRAFT])
         offer = await rt.offer(done.plan, Purpose.UNDO)
         assert offer is not None
-        assert offer.answer_by == done.undo_by
-        await asyncio.sleep(done.undo_by - rt.driver.clock.now() - 3600.0 + after_s)  # virtual time
+        assert offer.answer_by == done.undo_by is not None
+        await asyncio.sleep(
+            offer.answer_by - rt.driver.clock.now() - 3600.0 + after_s
+        )  # virtual time
         late = await rt.plan(done.plan)
-        assert (late.undo_by is None) == (state == "absent")
-        try:
-            undone = await rt.approve(token=offer.token, purpose=Purpose.UNDO, principal="ana")
-        except ApprovalError as error:
+        assert (late.undo_by is None) == (state == "expired")
+        undo = rt.approve(token=offer.token, purpose=Purpose.UNDO, principal="ana")
+        if late.undo_by is None:
             assert await rt.offer(done.plan, Purpose.UNDO) is None
-            assert error.problem == "expired"
-            return "absent"
+            return (await refused(undo)).problem
+        undone = await undo
         return str(undone.state) if undone else ""
 
     assert rig.run(script) == state
@@ -170,53 +169,6 @@ def test_eight_at_a_time_press_each_of_two_hundred_buttons(rig: OfficeRig) -> No
 
     rig.run(script)
     assert len(rig.office.effects) == len({str(effect) for effect in rig.office.effects}) == 200
-
-
-@pytest.mark.req("S1-19")
-@pytest.mark.field("C31")
-@pytest.mark.fault("X80")
-def test_two_processes_that_were_told_yes_run_it_once_and_answer_the_same(rig: OfficeRig) -> None:
-    value = rig.run(proposed)
-    token = token_of(value)
-
-    async def click(rt: Runtime) -> Any:
-        return await rt.approve(token=token, principal="ana")
-
-    one, two = rig.start(click), rig.start(click)
-    rig.world.wait(one, two)
-    first, second = one.result(), two.result()
-    assert first is not None
-    assert second is not None
-    assert {first.state, second.state} == {PlanState.DONE}
-    assert sorted([first.replayed, second.replayed]) == [False, True]
-    assert first.operations == second.operations
-    assert rig.office.done == ["pay"]
-
-
-@pytest.mark.field("C31", "C16")
-@pytest.mark.fault("X80")
-def test_two_runtimes_on_one_file_race_for_each_yes(tmp_path: Path) -> None:
-    office, url = Office(), f"sqlite:///{tmp_path / 'office.db'}"
-
-    def opened() -> Any:
-        return landed.open(url, tools=office.tools(), permissions=office, secret=b"s3cret")
-
-    async def race() -> None:
-        async with opened() as one, opened() as two:
-            for number in range(8):
-                session = f"s{number}"
-                value = await proposed(one, [paying(f"p{number}")], session=session)
-                token = token_of(value)
-                yes = [
-                    rt.approve(token=token, principal="ana", session=session)
-                    for rt in (one, two, two, one)
-                ]
-                values = await asyncio.gather(*yes)
-                assert {each.state for each in values} == {PlanState.DONE}
-                assert sum(not each.replayed for each in values) == 1
-
-    asyncio.run(race())
-    assert len(office.effects) == len({str(effect) for effect in office.effects}) == 8
 
 
 @pytest.mark.req("S1-23")
@@ -420,134 +372,48 @@ def test_an_approved_plan_never_asks_again_however_the_yes_was_given(rig: Office
     assert rig.events().count("asked") == 5
 
 
-@pytest.mark.field("C10", "C16")
-def test_what_waits_for_a_yes_waits_through_a_restart(rig: OfficeRig) -> None:
-    value = rig.run(proposed)
-
-    async def look(rt: Runtime) -> Any:
-        return await rt.plan(value.plan), await rt.history(), await rt.unacted()
-
-    seen, history, unacted = rig.run(look)
-    assert seen.state is PlanState.PROPOSED
-    assert history[-1].text == value.text
-    assert (rig.office.effects, unacted) == ([], ())
-
-    async def say_yes(rt: Runtime) -> Any:
-        await rt.receive("yes", principal="ana")
-        return await at_rest(rt, value.plan)
-
-    assert rig.run(say_yes).state is PlanState.DONE
-    assert rig.office.done == ["pay"]
-
-
-@pytest.mark.field("C16")
-@pytest.mark.fault("X08")
-def test_a_yes_works_on_a_file_after_the_process_is_gone(tmp_path: Path) -> None:
-    office, url = Office(), f"sqlite:///{tmp_path / 'office.db'}"
-
-    async def process(act: Any) -> Any:
-        opened = landed.open(url, tools=office.tools(), permissions=office, secret=b"s3cret")
-        async with opened as rt:
-            return await act(rt)
-
-    value = asyncio.run(process(proposed))
-    done = asyncio.run(process(lambda rt: rt.approve(token=token_of(value), principal="ana")))
-    again = asyncio.run(process(lambda rt: rt.approve(token=token_of(value), principal="ana")))
-    assert (done.state, done.replayed) == (PlanState.DONE, False)
-    assert (again.state, again.replayed) == (PlanState.DONE, True)
-    assert office.done == ["pay"]
-
-
-@pytest.mark.fault("X08")
-@pytest.mark.parametrize("side", ["before", "after"])
-@pytest.mark.parametrize("by_words", [True, False])
-def test_a_crash_around_the_commit_that_takes_the_yes_leaves_both_or_neither(
-    rig: OfficeRig, side: str, by_words: bool
+@pytest.mark.req("S1-58")
+@pytest.mark.field("H4", "C24")
+@pytest.mark.parametrize("after_s", [1.0, 601.0])
+def test_who_first_asks_why_it_did_not_work_may_still_try_it_again(
+    rig: OfficeRig, after_s: float
 ) -> None:
-    value = rig.run(proposed)
-
-    async def say_yes(rt: Runtime) -> Any:
-        if not by_words:
-            return await rt.approve(token=token_of(value), principal="ana")
-        await rt.receive("yes", principal="ana", delivery="d1")
-        return await at_rest(rt, value.plan)
-
-    rig.kill_at = Point(side=side, name="approval_taken")
-    process = rig.start(say_yes)
-    rig.world.wait(process)
-    assert not process.alive
-    rig.base.worker_died(process.name)
-    (approval,), (plan,) = rig.records(Kind.APPROVAL), rig.records(Kind.PLAN)
-    taken = {"before": ("open", "proposed"), "after": ("taken", "running")}[side]
-    assert (approval.state, plan.state) == taken
-    assert rig.office.effects == []
-    rig.kill_at = None
-
-    async def once_more(rt: Runtime) -> Any:
-        await say_yes(rt)
-        return await at_rest(rt, value.plan)
-
-    assert rig.run(once_more).state is PlanState.DONE
-    assert rig.office.done == ["pay"]
-
-
-@pytest.mark.fault("X08")
-def test_a_yes_is_taken_once_also_where_its_commit_meets_others(rig: OfficeRig) -> None:
-    trouble = Conflicts("approval_taken", times=5)
-    rig.wrap = lambda store: TroubledStore(store, trouble)
+    rig.office.refuses = {"issue"}
 
     async def script(rt: Runtime) -> Any:
-        value = await proposed(rt)
-        return await rt.approve(token=token_of(value), principal="ana")
+        value = await proposed(rt, INVOICE)
+        partial = await rt.approve(token=token_of(value), principal="ana")
+        assert partial is not None
+        await rt.receive("why?", principal="ana")
+        await asyncio.sleep(after_s)  # virtual time
+        dead = await refused(
+            rt.approve(token=token_of(partial), purpose=Purpose.RETRY, principal="ana")
+        )
+        rig.office.refuses = set()
+        offer = await rt.offer(value.plan, Purpose.RETRY)
+        assert offer is not None
+        assert offer.answer_by == rt.driver.clock.now() + 600.0
+        asked = await rt.plan(value.plan)
+        await asyncio.sleep(599.5)  # virtual time
+        await rt.receive("yes", principal="ana")
+        return partial, dead, asked, await at_rest(rt, value.plan)
+
+    partial, dead, asked, done = rig.run(script)
+    assert partial.text.endswith("Shall I retry?")
+    assert (dead.problem, dead.again) == ("expired", "")
+    assert asked.text.endswith("Shall I retry?")
+    assert (done.state, done.attempt) == (PlanState.DONE, 2)
+    assert rig.office.done == ["draft", "issue", "mail", "remind"]
+
+
+def test_to_try_again_as_the_person_needs_no_question_to_be_open(rig: OfficeRig) -> None:
+    rig.office.refuses = {"issue"}
+
+    async def script(rt: Runtime) -> Any:
+        value = await proposed(rt, INVOICE)
+        await rt.approve(token=token_of(value), principal="ana")
+        await rt.receive("why?", principal="ana")
+        rig.office.refuses = set()
+        return await rt.retry(value.plan, principal="ana")
 
     assert rig.run(script).state is PlanState.DONE
-    assert trouble.seen == 5
-    assert rig.office.done == ["pay"]
-
-
-def test_a_yes_that_comes_while_the_runtime_ends_is_carried_out_by_the_next(rig: OfficeRig) -> None:
-    async def leave(rt: Runtime) -> Any:
-        value = await proposed(rt)
-        yes = asyncio.ensure_future(rt.approve(token=token_of(value), principal="ana"))
-        for _ in range(3):
-            await asyncio.sleep(0)
-        await rt.drain()
-        return value, (await asyncio.gather(yes, return_exceptions=True))[0]
-
-    value, told = rig.run(leave)
-    (approval,) = rig.records(Kind.APPROVAL)
-
-    async def go_on(rt: Runtime) -> Any:
-        if approval.state == "open":
-            await rt.approve(token=token_of(value), principal="ana")
-        return await at_rest(rt, value.plan)
-
-    assert isinstance(told, PlanValue | Exception | asyncio.CancelledError)
-    assert rig.run(go_on).state is PlanState.DONE
-    assert rig.office.done == ["pay"]
-
-
-def test_what_was_sealed_with_an_older_secret_is_still_good(tmp_path: Path) -> None:
-    office, url = Office(), f"sqlite:///{tmp_path / 'office.db'}"
-
-    async def process(secret: Any, act: Any) -> Any:
-        opened = landed.open(url, tools=office.tools(), permissions=office, secret=secret)
-        async with opened as rt:
-            return await act(rt)
-
-    async def two(rt: Runtime) -> Any:
-        return await proposed_at_once(rt, [PAY], [paying("ben")])
-
-    def yes(value: PlanValue) -> Any:
-        return lambda rt: rt.approve(token=token_of(value), principal="ana")
-
-    first, second = asyncio.run(process(b"old", two))
-    with pytest.raises(landed.StoreError, match="secret"):
-        asyncio.run(process(b"new", yes(first)))
-    done = asyncio.run(process([b"new", b"old"], yes(first)))
-    third = asyncio.run(process([b"new", b"old"], lambda rt: proposed_at_once(rt, [PAY])))[0]
-    assert done.state is PlanState.DONE
-    with pytest.raises(landed.StoreError, match="edited"):
-        asyncio.run(process([b"new"], yes(second)))
-    assert asyncio.run(process([b"newer", b"new", b"old"], yes(third))).state is PlanState.DONE
-    assert office.done == ["pay", "pay"]

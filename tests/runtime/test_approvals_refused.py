@@ -3,22 +3,16 @@
 import asyncio
 import itertools
 import logging
-import sqlite3
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-import landed
-from landed.core.approval import Problem, Purpose, sealed, sealing_key, token_digest
-from landed.core.approval import approval_from, approval_record
-from landed.core.changes import Changes, Kind, Move
-from landed.core.errors import ApprovalError, ProposalError, StoreError
-from landed.core.event import Event
-from landed.core.journal import body_digest, link
+from landed.core.approval import Purpose
+from landed.core.changes import Kind
+from landed.core.errors import ProposalError
 from landed.core.plan import PlanState, Wanted
-from landed.core.value import PlanValue
+from landed.core.preview import Similar
 from landed.runtime.opened import Settings
 from landed.runtime.runtime import Runtime
 from landed.testing.sim import World
@@ -27,48 +21,20 @@ from tests.runtime.office import (
     INVOICE,
     ISSUE,
     PAY,
-    Office,
     OfficeRig,
     at_rest,
     paying,
     proposed,
     proposed_at_once,
+    refused,
     token_of,
 )
-
-SECRET = b"s3cret"
 
 
 @pytest.fixture
 def rig() -> Iterator[OfficeRig]:
     with World() as world:
         yield OfficeRig(world)
-
-
-async def refused(asked: Any) -> ApprovalError:
-    """Wait for a verb that is to be refused, and return its error."""
-    with pytest.raises(ApprovalError) as caught:
-        await asked
-    return caught.value
-
-
-def problems(rig: OfficeRig) -> list[str]:
-    """Return the problems in the event rows of approvals, in order."""
-
-    async def read() -> list[str]:
-        entries = await rig.base.open_again().journal(limit=10_000)
-        events = [e for e in entries if e.event == "approval_refused"]
-        return [str(landed_json(e.body)["problem"]) for e in events]
-
-    process = rig.world.start(read, name="reader")
-    rig.world.wait(process)
-    return process.result()
-
-
-def landed_json(body: bytes | None) -> dict[str, Any]:
-    import json
-
-    return json.loads(body or b"{}")
 
 
 BINDINGS: dict[str, dict[str, object]] = {
@@ -109,7 +75,7 @@ def test_every_wrong_binding_is_refused_alike_and_uses_nothing_up(rig: OfficeRig
     assert unknown[1] == "absent"
     assert done.state is PlanState.DONE
     assert rig.office.done == ["pay"]
-    assert problems(rig) == ["mismatch"] * 30
+    assert rig.problems() == ["mismatch"] * 30
 
 
 @pytest.mark.req("S1-21", "K12")
@@ -168,7 +134,7 @@ def test_the_owner_hears_what_is_wrong_and_each_problem_is_in_an_event(
     errors, late, again = rig.run(script)
     told = ["used", "declined", "over", "expired", "absent", "absent"]
     assert [error.problem for error in errors] == told
-    assert problems(rig) == ["used", "declined", "over", "expired", "mismatch"]
+    assert rig.problems() == ["used", "declined", "over", "expired", "mismatch"]
     assert "absent" in caplog.text
     assert [bool(error.again) for error in errors] == [False, False, False, True, False, False]
     assert late.state is PlanState.EXPIRED
@@ -185,16 +151,17 @@ def test_a_yes_of_one_kind_is_none_of_another(rig: OfficeRig) -> None:
         done = await proposed(rt, [DRAFT])
         undo = await rt.offer(done.plan, Purpose.UNDO)
         rig.office.refuses = {"issue"}
-        partial = await proposed(rt, [DRAFT, ISSUE])
-        partial = await rt.approve(token=token_of(partial), principal="ana")
+        shown = await proposed(rt, [DRAFT, ISSUE])
+        partial = await rt.approve(token=token_of(shown), principal="ana")
         assert undo is not None
         assert partial is not None
+        other = await proposed(rt, [PAY], origin="timer")
         tokens = {Purpose.UNDO: undo.token, Purpose.RETRY: token_of(partial)}
-        tokens[Purpose.CONFIRM] = token_of((await proposed_at_once(rt, [PAY]))[0])
+        tokens[Purpose.CONFIRM] = token_of(other)
         for (kind, token), purpose in itertools.product(tokens.items(), Purpose):
             if kind is not purpose:
-                how = {"token": token, "purpose": purpose, "principal": "ana"}
-                assert (await refused(rt.approve(**how))).problem == "absent"
+                error = await refused(rt.approve(token=token, purpose=purpose, principal="ana"))
+                assert error.problem == "absent"
         before = list(rig.office.done)
         rig.office.refuses = set()
         for kind, token in tokens.items():
@@ -202,7 +169,7 @@ def test_a_yes_of_one_kind_is_none_of_another(rig: OfficeRig) -> None:
         return before
 
     assert rig.run(script) == ["draft", "draft"]
-    assert problems(rig) == ["mismatch"] * 6
+    assert rig.problems() == ["mismatch"] * 6
     assert sorted(rig.office.done) == ["delete", "draft", "draft", "issue", "pay"]
 
 
@@ -341,8 +308,6 @@ def test_however_often_somebody_comes_too_late_there_is_one_new_preview(rig: Off
 @pytest.mark.req("K15")
 @pytest.mark.parametrize("now", ["safe", "forbidden", "gone"])
 def test_what_is_shown_again_asks_in_any_case_or_is_not_shown(rig: OfficeRig, now: str) -> None:
-    from landed.core.preview import Similar
-
     rig.office.similar = (Similar(id="D1", text="draft D1"),)
 
     async def script(rt: Runtime) -> Any:
@@ -409,7 +374,7 @@ def test_a_change_of_mind_that_needs_a_yes_releases_nothing_before_it(
         old = await rt.propose([DRAFT, ISSUE], ask=heard.ask("act"))
         await rt.approve(token=token_of(old), principal="ana")
         rig.office.refuses = set()
-        change = await rt.receive("make it 600", principal="ana", origin="mail")
+        change = await rt.receive("make it 600", principal="ana")
         wanted = [Wanted(tool="draft", arguments={"amount": 600}), ISSUE]
         new = await rt.revise(heard.turn, change, wanted=wanted)
         waiting = list(rig.office.done)
@@ -449,7 +414,8 @@ def test_who_may_not_stop_it_hears_the_same_as_for_no_plan_at_all(rig: OfficeRig
 
     heard, by_boss = rig.run(script)
     assert set(heard) == {"there is no plan '…'"}
-    assert by_boss.state is PlanState.PROPOSED
+    assert by_boss.state in (PlanState.PROPOSED, PlanState.DECLINED)
+    assert rig.office.effects == []
 
 
 def test_a_retry_by_who_is_in_charge_takes_nothing_from_the_owner(rig: OfficeRig) -> None:
@@ -464,9 +430,6 @@ def test_a_retry_by_who_is_in_charge_takes_nothing_from_the_owner(rig: OfficeRig
         return await rt.approve(token=token_of(partial), purpose=Purpose.RETRY, principal="ana")
 
     assert rig.run(script).state is PlanState.DONE
-
-
-# Tools that promise something else, and records that were edited.
 
 
 @pytest.mark.req("K13")
@@ -491,163 +454,3 @@ def test_a_tool_that_promises_something_else_meanwhile_needs_a_fresh_yes(
     assert [moved.field for moved in after.changed] == ["what pay promises"]
     assert rig.office.done == ([] if by_words else ["pay"])
     assert by_words or fresh.state is PlanState.DONE
-
-
-def edit(path: Path, record: str, change: Callable[[dict[str, Any]], None], *, secret: bytes) -> None:
-    """Rewrite every body of a record in the file, and link the whole journal anew."""
-    import json
-
-    with sqlite3.connect(path) as db:
-        rows = db.execute(
-            "SELECT seq, id, version, before, event, state, at, body FROM journal ORDER BY seq"
-        ).fetchall()
-        prev = ""
-        for seq, id, version, before, event, state, at, body in rows:
-            if id == record:
-                values = json.loads(body)
-                change(values)
-                change(values.get("now", {}))
-                body = json.dumps(values, separators=(",", ":"), ensure_ascii=False).encode()
-            digest = body_digest(body)
-            hash = link(
-                prev=prev,
-                seq=seq,
-                id=id,
-                version=version,
-                before=before,
-                event=event,
-                state=state,
-                at=at,
-                body_digest=digest,
-                secret=secret,
-            )
-            db.execute(
-                "UPDATE journal SET body = ?, body_digest = ?, prev = ?, hash = ? WHERE seq = ?",
-                (body, digest, prev, hash, seq),
-            )
-            prev = hash
-    db.close()
-
-
-def pay_eve(body: dict[str, Any]) -> None:
-    for step in body.get("steps", ()):
-        step["arguments"]["to"] = "eve"
-
-
-def for_eve(body: dict[str, Any]) -> None:
-    if "principal" in body:
-        body["principal"] = "eve"
-
-
-def for_longer(body: dict[str, Any]) -> None:
-    if "answer_by" in body:
-        body["answer_by"] += 10_000
-
-
-@pytest.mark.req("S1-16", "S1-17", "S1-62")
-@pytest.mark.fault("X83")
-@pytest.mark.parametrize(
-    ("kind", "change", "presenter", "hears"),
-    [
-        ("plan", pay_eve, "ana", "tampered"),
-        ("plan", pay_eve, "eve", "absent"),
-        ("approval", for_longer, "ana", "tampered"),
-        ("approval", for_eve, "ana", "absent"),
-    ],
-)
-def test_an_edit_of_the_file_is_seen_even_where_the_journal_was_linked_anew(
-    tmp_path: Path, kind: str, change: Any, presenter: str, hears: str
-) -> None:
-    office, path = Office(), tmp_path / "office.db"
-
-    async def process(act: Any) -> Any:
-        opened = landed.open(
-            f"sqlite:///{path}", tools=office.tools(), permissions=office, secret=SECRET
-        )
-        async with opened as rt:
-            return await act(rt)
-
-    async def say_yes(rt: Runtime) -> Any:
-        error = await refused(rt.approve(token=token_of(value), principal=presenter))
-        return error, await rt.driver.store.journal(record=approval)
-
-    value: PlanValue = asyncio.run(process(proposed))
-    approval = f"approval/{value.plan}/confirm/1"
-    edit(path, value.plan if kind == "plan" else approval, change, secret=SECRET)
-    error, entries = asyncio.run(process(say_yes))
-    assert error.problem == hears
-    assert landed_json(entries[-1].body)["problem"] == "tampered"
-    assert office.effects == []
-
-
-@pytest.mark.fault("X83")
-def test_an_edit_without_the_secret_is_seen_by_its_link(tmp_path: Path) -> None:
-    office, path = Office(), tmp_path / "office.db"
-
-    async def process(act: Any) -> Any:
-        opened = landed.open(
-            f"sqlite:///{path}", tools=office.tools(), permissions=office, secret=SECRET
-        )
-        async with opened as rt:
-            return await act(rt)
-
-    value: PlanValue = asyncio.run(process(proposed))
-    with sqlite3.connect(path) as db:
-        db.execute(
-            "UPDATE journal SET body = replace(body, '\"ada\"', '\"eve\"') WHERE id = ?",
-            (value.plan,),
-        )
-    db.close()
-    with pytest.raises(StoreError, match="edited"):
-        asyncio.run(process(lambda rt: rt.approve(token=token_of(value), principal="ana")))
-    assert office.effects == []
-
-
-@pytest.mark.req("S1-16", "S1-17")
-@pytest.mark.parametrize("after_s", [0.0, 601.0])
-def test_a_fresh_seal_over_an_old_hash_is_tampered_and_that_comes_before_all_else(
-    rig: OfficeRig, after_s: float
-) -> None:
-    async def script(rt: Runtime) -> Any:
-        value = await proposed(rt)
-        store = rt.driver.store
-        (record,) = await store.load(f"approval/{value.plan}/confirm/1")
-        forged = approval_from(record)
-        forged = sealed(
-            type(forged)(**{**fields(forged), "hash": "sha256:0", "version": 2}),
-            [sealing_key(SECRET)],
-        )
-        move = Move(
-            after=approval_record(forged),
-            event=Event(name="approval_renewed", record=forged.id, at=0.0),
-        )
-        await store.commit(Changes(moves=(move,)))
-        await asyncio.sleep(after_s)  # virtual time
-        owner = await refused(rt.approve(token=token_of(value), principal="ana"))
-        wrong = await refused(rt.approve(token=token_of(value), principal="eve"))
-        return owner, wrong
-
-    owner, wrong = rig.run(script)
-    assert (owner.problem, wrong.problem) == ("tampered", "absent")
-    assert problems(rig) == ["tampered", "tampered"]
-    assert rig.office.effects == []
-
-
-def fields(one: Any) -> dict[str, Any]:
-    return {name: getattr(one, name) for name in one.__dataclass_fields__}
-
-
-def test_a_seal_of_another_secret_is_none(rig: OfficeRig) -> None:
-    value = rig.run(proposed)
-    rig.secrets = (b"another",)
-
-    async def script(rt: Runtime) -> Any:
-        error = await refused(rt.approve(token=token_of(value), principal="ana"))
-        heard = await rt.receive("yes", principal="ana")
-        return error, await rt.report(heard.turn)
-
-    error, told = rig.run(script)
-    assert error.problem == Problem.TAMPERED
-    assert told.text.startswith("What is stored is not what you were shown")
-    assert len(token_digest(token_of(value))) == 64
-    assert rig.office.effects == []

@@ -4,13 +4,13 @@ import asyncio
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import landed
+from landed.core.canonical import Json
+from landed.core.changes import Kind
 from landed.core.errors import ApprovalError, ProposalError
 from landed.core.key import Ask
 from landed.core.operation import State
@@ -35,7 +35,7 @@ from tests.runtime.rig import FINE, REFUSED, REPLY_LOST, Rig, Wire
 from tests.runtime.stores import Wrapped
 
 LOGO = calls("draft", "logo")
-STEPS = {"steps": [{"tool": "draft", "arguments": {"what": "logo"}}]}
+STEPS: Json = {"steps": [{"tool": "draft", "arguments": {"what": "logo"}}]}
 ASKED = Ask(principal=ANA, input="in-1", call_id="act")
 
 
@@ -122,7 +122,7 @@ def test_a_confirmation_that_is_clicked_twice_has_one_effect(rig: Rig) -> None:
 
 @pytest.mark.req("S1-28", "S1-44")
 def test_a_confirmation_that_the_network_sends_again_has_one_effect(rig: Rig) -> None:
-    """Its answer was lost; what comes again comes to another process, after a death of the first."""
+    """Its answer was lost; the same comes again to another process, when the first is dead."""
     rig.far.wire.append(Wire(replies_s=4.0))
     tokens: list[str] = []
     tools = office(rig.far, risk="confirm")
@@ -298,8 +298,13 @@ def passed_points() -> list[Point]:
     likewise: the first stands for all of them.
     """
     kept: list[list[Point]] = []
+
+    def wrap(store: Any) -> Any:
+        kept.append(store.points.passed)
+        return store
+
     with World() as world:
-        rig = Rig(world, wrap=lambda store: kept.append(store.points.passed) or store)
+        rig = Rig(world, wrap=wrap)
         rig.far.wire += WIRES
         assert rig.run(to_the_end, *office(rig.far, risk="confirm")).attempt == 2
     passed = kept[0]
@@ -394,7 +399,7 @@ def test_another_amount_under_the_same_rule_is_refused_and_names_what_is_there(r
     paid: list[int] = []
 
     def wanted(cents: int, order: str = "A1") -> tuple[Wanted, ...]:
-        given = {"order": order, "reason": "late", "cents": cents}
+        given: dict[str, Json] = {"order": order, "reason": "late", "cents": cents}
         return (Wanted(tool="refund", arguments=given),)
 
     async def script(rt: Runtime) -> tuple[PlanValue, ...]:
@@ -484,3 +489,43 @@ def test_two_sessions_that_touch_one_thing_do_so_one_after_the_other(rig: Rig) -
     assert f"{done.operations[0]} touches the same thing" in blocked.text
     assert rig.states("s2") == [State.WITHDRAWN, State.CONFIRMED]
     assert landed_in_order(rig) == ["capture A1", "refund A1"]
+
+
+# A stop that comes at any moment.
+
+
+@pytest.mark.req("S1-51", "S1-52", "S1-53")
+@pytest.mark.field("D1")
+@pytest.mark.parametrize("steps", range(0, 600, 7))
+def test_after_a_stop_from_elsewhere_nothing_is_sent_for_the_first_time(steps: int) -> None:
+    """The other process stops after so many steps of the world, and the first one may die too."""
+    for dies in (False, True):
+        with World() as world:
+            rig = Rig(world)
+            rig.far.wire += [Wire(replies_s=0.5)] * 4
+            tools = office(rig.far)
+            runs = rig.start(propose, *tools)
+            until = world.timeline.steps + steps
+            world.timeline.drive(lambda u=until, w=world: w.timeline.steps >= u)  # type: ignore[misc]
+            stops = rig.start(stop_what_there_is, *tools)
+            world.wait(stops)
+            if dies:
+                rig.kill(runs)
+                world.settle()
+                rig.run(stop_what_there_is, *tools)
+            else:
+                world.wait(runs)
+            rig.check()
+            events = rig.events()
+            if "stop_asked" in events:
+                assert "sent" not in events[events.index("stop_asked") :]
+            if "planned" in events and not dies:
+                assert runs.result().state in (PlanState.STOPPED, PlanState.DONE)
+
+
+async def stop_what_there_is(rt: Runtime) -> None:
+    held = await rt.driver.store.session_records(tenant="default", session="main")
+    for record in held:
+        if record.kind is Kind.PLAN:
+            value = await rt.stop(record.id, principal=ANA)
+            assert value.state in (PlanState.STOPPED, PlanState.DONE)

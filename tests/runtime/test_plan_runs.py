@@ -267,7 +267,8 @@ def test_a_step_that_outlasts_the_drain_is_in_doubt_and_the_plan_is_not_lost(rig
         running = asyncio.ensure_future(propose(rt))
         await asyncio.sleep(1.0)  # virtual time
         await rt.drain()
-        return (await running).operations and rig.world.timeline.now_s
+        await running
+        return rig.world.timeline.now_s
 
     tools = office(rig.far, deadline_s=100.0)
     at_s = rig.run(script, *tools)

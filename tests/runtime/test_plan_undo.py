@@ -1,6 +1,8 @@
 """A whole plan is taken back: last to first, once, by who may, and told as far as it came."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -12,6 +14,8 @@ from landed.core.operation import State
 from landed.core.plan import PlanState, Wanted
 from landed.core.value import PlanValue
 from landed.runtime.runtime import Runtime
+from landed.testing.faults import Point
+from landed.testing.sim import World
 from tests.runtime.plan_rig import (
     ANA,
     Rights,
@@ -315,3 +319,52 @@ def test_a_partial_plan_may_be_taken_back_as_far_as_it_ran(rig: Rig) -> None:
     assert broke.undo_by is not None
     assert undone.state is PlanState.UNDONE
     assert landed_in_order(rig) == ["put a", "take_off R1"]
+
+
+def passed_points(script: Callable[[Runtime], Awaitable[PlanValue]]) -> list[Point]:
+    """The first point of each side of every commit of a run."""
+    kept: list[list[Point]] = []
+
+    def wrap(store: Any) -> Any:
+        kept.append(store.points.passed)
+        return store
+
+    with World() as world:
+        rig = Rig(world, wrap=wrap)
+        rig.run(script, *shelf(rig.far))
+    passed = kept[0]
+    return [point for n, point in enumerate(passed) if not n or passed[n - 1].side != point.side]
+
+
+async def propose_and_undo(rt: Runtime) -> PlanValue:
+    """Have three boxes put and taken off again: as a person does who asks until it is so."""
+    value = await propose(rt, BOXES)
+    for _ in range(5):
+        if value.state is PlanState.DONE:
+            with suppress(ProposalError):
+                return await rt.undo(value.plan, principal=ANA)
+        await asyncio.sleep(10.0)  # virtual time
+        value = await propose(rt, BOXES)
+        if value.state is PlanState.UNDONE:
+            break
+    return value
+
+
+@pytest.mark.req("S1-49")
+@pytest.mark.field("H1", "H3")
+@pytest.mark.fault("X03", "X04")
+@pytest.mark.parametrize("point", passed_points(propose_and_undo), ids=str)
+def test_killed_at_any_point_each_step_is_taken_back_once(point: Point) -> None:
+    with World() as world:
+        rig = Rig(world, kill_at=point)
+        tools = shelf(rig.far)
+        first = rig.start(propose_and_undo, *tools)
+        world.wait(first)
+        rig.base.worker_died(first.name)
+        rig.kill_at = None
+        value = rig.run(propose_and_undo, *tools)
+
+        assert first.ended().crashed_at == str(point)
+        assert value.state is PlanState.UNDONE
+        assert landed_in_order(rig)[3:] == ["take_off R3", "take_off R2", "take_off R1"]
+        assert set(rig.far.effects.values()) == {1}

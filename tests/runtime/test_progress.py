@@ -13,8 +13,8 @@ from landed.runtime.listening import HEARD_MAX, Listeners
 from landed.runtime.opened import Settings
 from landed.runtime.progress import Progress
 from landed.runtime.runtime import Runtime
-from tests.runtime.plan_rig import ANA, UnitsCounted, calls, office, propose
-from tests.runtime.rig import FINE, REFUSED, REPLY_LOST, Rig, Wire, no_word
+from tests.runtime.plan_rig import ANA, UnitsCounted, office, propose
+from tests.runtime.rig import REFUSED, REPLY_LOST, Rig, Wire, no_word
 
 SECOND = Wire(replies_s=1.0)
 
@@ -132,11 +132,12 @@ def test_it_ends_with_the_runtime(rig: Rig) -> None:
     rig.settings = Settings(drain_s=2.0)
 
     async def script(rt: Runtime) -> list[Progress]:
-        asyncio.ensure_future(propose(rt))
+        running = asyncio.ensure_future(propose(rt))
         await asyncio.sleep(0.5)  # virtual time
         watching = asyncio.ensure_future(watch(rt))
         await asyncio.sleep(0.5)  # virtual time
         await rt.drain()
+        await running
         return await watching
 
     seen = rig.run(script, *office(rig.far, deadline_s=100.0))

@@ -48,6 +48,7 @@ class Subject:
     arguments: Mapping[str, str] = field(default_factory=dict[str, str])
     hints: Mapping[str, bool] = field(default_factory=dict[str, bool])
     facts: Mapping[str, Fact] = field(default_factory=dict[str, Fact])
+    unverified: tuple[str, ...] = ()
     replays_failures: bool = False
     key_max: int | None = None
 
@@ -76,7 +77,8 @@ _KEY_LIKE = re.compile(
     re.IGNORECASE,
 )
 _EACH_CALL = re.compile(
-    r"(unique|new|fresh|different)\b.{0,60}\b(every|each|per)\b.{0,40}\b(call|request|time|attempt)",
+    r"(unique|new|fresh|different)\b.{0,60}"
+    r"\b(every|each|per)\b.{0,40}\b(call|request|time|attempt)",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -136,7 +138,7 @@ def _said_to_destroy(it: Subject) -> str:
 def _unsettled(it: Subject) -> str:
     if not it.writes or it.settles:
         return ""
-    after = _span(it.contract.escalate_after_s)
+    after = span(it.contract.escalate_after_s)
     lacking = "its key is not compared with a payload" if it.contract.keyed else "it has no key"
     return (
         f"{lacking}, and there is no lookup, close or assume_after_s: a lost answer can be settled"
@@ -179,8 +181,8 @@ def _forgets_too_soon(it: Subject) -> str:
     if kept * RETENTION_TRUSTED > it.contract.deadline_s:
         return ""
     return (
-        f"the service remembers a key for {_span(kept)}, and one send may take"
-        f" {_span(it.contract.deadline_s)}: the same key is never sent again"
+        f"the service remembers a key for {span(kept)}, and one send may take"
+        f" {span(it.contract.deadline_s)}: the same key is never sent again"
     )
 
 
@@ -242,7 +244,7 @@ def _hint_outlives_key(it: Subject) -> str:
     if it.contract.retention_s is not None:
         return (
             "it says of itself that it is idempotent, but its keys are forgotten after"
-            f" {_span(it.contract.retention_s)}: the contract holds, and past that it is not sent"
+            f" {span(it.contract.retention_s)}: the contract holds, and past that it is not sent"
             " again"
         )
     return ""
@@ -252,6 +254,20 @@ def _said_to_read(it: Subject) -> str:
     if it.writes and it.hints.get("read_only"):
         return "it says of itself that it only reads; the contract holds, and treats it as a write"
     return ""
+
+
+# Promises on the strength of which a key is sent again, or silence is taken for a no.
+BELIEVED = ("compares_payload", "close", "refuses_after_s")
+
+
+def _believed_unseen(it: Subject) -> str:
+    names = [name for name in BELIEVED if name in it.unverified and getattr(it.contract, name)]
+    if not names:
+        return ""
+    return (
+        f"nobody verified {' and '.join(names)}, and a wrong one makes a second effect: name a"
+        " source, or try it with `landed contract probe`"
+    )
 
 
 RULES: tuple[tuple[Severity, tuple[Rule, ...]], ...] = (
@@ -264,7 +280,7 @@ RULES: tuple[tuple[Severity, tuple[Rule, ...]], ...] = (
         (
             *(_unsettled, _only_read_back, _deadline_unused, _for_ever, _forgets_too_soon),
             *(_refuses_in_doubt, _replays_failures, _model_makes_key, _told_to_make_keys),
-            *(_hint_outlives_key, _said_to_read),
+            *(_hint_outlives_key, _said_to_read, _believed_unseen),
         ),
     ),
 )
@@ -331,6 +347,7 @@ def _of_entry(entry: Entry, origin: str) -> Subject:
         arguments=entry.arguments,
         hints=entry.hints,
         facts=entry.facts,
+        unverified=entry.unverified,
         replays_failures=bool(entry.replays_failures),
         key_max=entry.key_max,
     )
@@ -359,7 +376,7 @@ def _mapping(told: object) -> Mapping[str, object]:
     return cast("Mapping[str, object]", told) if isinstance(told, Mapping) else {}
 
 
-def _span(seconds: float) -> str:
+def span(seconds: float) -> str:
     """Return a time as a person says it: 90 s, 15 min, 24 h, 45 days."""
     for size, unit, least in ((86_400, "days", 2), (3_600, "h", 1), (60, "min", 1)):
         if seconds >= least * size and seconds % size == 0:

@@ -25,7 +25,7 @@ compares_payload = { verified = false, why = "…" }
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import date, datetime
 from difflib import get_close_matches
 from typing import cast
@@ -152,9 +152,13 @@ class _File:
             return sources[told]
         inner, at = self._table(table, key, table=at), f"{at}.{key}"
         self._only(inner, FACT, table=at)
-        if self._flag(inner, "verified", at) is False:
-            return Fact(verified=False, why=self._text(inner, "why", table=at))
-        return Fact(
+        unsure = self._flag(inner, "verified", at) is False
+        page = self._page(inner, at, sources) if "source" in inner or not unsure else Fact()
+        return replace(page, verified=not unsure, why=self._text(inner, "why", table=at))
+
+    def _page(self, inner: Table, at: str, sources: Mapping[str, Fact]) -> Fact:
+        named = sources.get(self._text(inner, "source", table=at))
+        return named or Fact(
             source=self._url(inner, "source", table=at),
             checked=self._day(inner, table=at),
             says=self._text(inner, "says", table=at),

@@ -12,7 +12,10 @@ import click
 from landed.cli import switches
 
 if TYPE_CHECKING:
+    from landed.testing.invoices.scenario import InvoiceScenario
     from landed.testing.scenario import Ran, Scenario
+
+    AnyScenario = Scenario | InvoiceScenario
 
 STORY = "story"
 YES = {True: "yes", False: "no", None: "-"}
@@ -32,6 +35,7 @@ YES = {True: "yes", False: "no", None: "-"}
 @click.option("--kill", "kills", multiple=True, metavar="POINT", help="Kill a process there.")
 @click.option("--points", is_flag=True, help="List the points where it can be killed.")
 @click.option("--seed", type=int, help="Choose the schedule among what is ready at one time.")
+@click.option("--simulated", is_flag=True, help="Simulate what would be played for real.")
 @switches.options
 def command(
     name: str,
@@ -41,6 +45,7 @@ def command(
     kills: tuple[str, ...],
     points: bool,
     seed: int | None,
+    simulated: bool,
     **switched: Any,
 ) -> None:
     """List the scenarios, or run the one called NAME.
@@ -48,6 +53,10 @@ def command(
     A POINT is before|after:<event or command>[:tool][#n]. --kill may be repeated: for the first
     process, the second, and so on. Exit status 0: it ended as its description says (a wrong design:
     it went wrong in the way described); 1: it did not.
+
+    Of the invoice scenarios, `invoice` and `invoice-redeploy` are played with processes, HTTP, SMTP
+    and SIGKILL; with --simulated, --kill, --points, --seed or a wrong design they are simulated, as
+    all others are.
     """
     given = switches.touched(switched)
     if (every or not name) and (history or kills or points or given or (every and name)):
@@ -69,16 +78,21 @@ def command(
             if given and kills:
                 given["kill"], kills = _parsed(kills), ()  # A combination may have its own end.
             scenario = switches.switched(_scenario(name), given)
-            show = _points if points else partial(_run, history=history)
-            status = show(scenario, kills, as_json=as_json, seed=seed)
+            plain = set(given) <= {"language"} and not (kills or points or simulated)
+            if plain and seed is None and _is_real(name):
+                status = _tell_invoice(scenario, history=history, as_json=as_json)
+            else:
+                show = _points if points else partial(_run, history=history)
+                status = show(scenario, kills, as_json=as_json, seed=seed)
     raise SystemExit(status)
 
 
 def _list(*, as_json: bool) -> int:
     from landed.testing import story
+    from landed.testing.invoices.scenarios import INVOICES
     from landed.testing.scenarios import SCENARIOS
 
-    listed = [story.STORY, *SCENARIOS]
+    listed: list[AnyScenario] = [story.STORY, *SCENARIOS, *INVOICES]
     if as_json:
         _print_json([{"scenario": one.name, "line": one.line} for one in listed])
         return 0
@@ -89,17 +103,21 @@ def _list(*, as_json: bool) -> int:
 
 
 def _run_all(*, as_json: bool, seed: int | None) -> int:
+    from landed.testing.invoices import stage
+    from landed.testing.invoices.scenarios import INVOICES
     from landed.testing.scenario import run
     from landed.testing.scenarios import SCENARIOS
 
     ran = [run(scenario, seed=seed) for scenario in SCENARIOS]
+    ran += [stage.run(scenario, seed=seed) for scenario in INVOICES]
     if as_json:
         _print_json([one.plain() for one in ran])
     else:
-        rows = [("scenario", "the restaurant holds", "reconciled", "as described")]
+        rows = [("scenario", "what the restaurant or the books hold", "reconciled", "as described")]
         rows += [
-            (one.scenario.name, _holds(one, "restaurant"), YES[one.reconciled], _described(one))
+            (one.scenario.name, _holds(one, next(iter(one.world))), YES[one.reconciled], described)
             for one in ran
+            for described in (_described(one),)
         ]
         widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]
         for row in rows:
@@ -109,7 +127,7 @@ def _run_all(*, as_json: bool, seed: int | None) -> int:
 
 
 def _run(
-    scenario: "Scenario",
+    scenario: "AnyScenario",
     kills: Sequence[str],
     *,
     history: str | None,
@@ -126,7 +144,9 @@ def _run(
     return _status(ran)
 
 
-def _points(scenario: "Scenario", kills: Sequence[str], *, as_json: bool, seed: int | None) -> int:
+def _points(
+    scenario: "AnyScenario", kills: Sequence[str], *, as_json: bool, seed: int | None
+) -> int:
     """Print the points that the process after the killed ones passes."""
     ran = _ran(scenario, _parsed(kills), seed=seed)
     points = [str(point) for point in ran.points[len(kills)]]
@@ -158,12 +178,48 @@ def _tell(*, history: str | None, as_json: bool) -> int:
     return 0 if told.as_described else 1
 
 
-def _scenario(name: str) -> "Scenario":
+def _tell_invoice(scenario: "AnyScenario", *, history: str | None, as_json: bool) -> int:
+    """Play an invoice scenario for real."""
+    from landed.testing.invoices import real
+    from landed.testing.invoices.scenario import InvoiceScenario
+    from landed.testing.worlds.serve import WorldStartError
+
+    assert isinstance(scenario, InvoiceScenario)
+
+    def say(line: object) -> None:
+        if not as_json:
+            click.echo(str(line))
+
+    try:
+        ran = real.tell(scenario, say)
+    except WorldStartError as error:
+        raise click.ClickException(str(error)) from error
+    if as_json:
+        _print_json(ran.plain())
+    else:
+        said = (*(_history(ran, history) if history else ()), *_holdings(ran), _reconciled(ran))
+        for line in (*said, _message(ran)):
+            click.echo(line)
+    if ran.kill != scenario.kill:
+        click.echo("landed demo: no process was killed with its call in doubt", err=True)
+        return 1
+    return _status(ran)
+
+
+def _is_real(name: str) -> bool:
+    from landed.testing.invoices.real import REAL
+
+    return name in REAL
+
+
+def _scenario(name: str) -> "AnyScenario":
+    from landed.testing.invoices.scenarios import INVOICES_BY_NAME
     from landed.testing.scenarios import BY_NAME
 
-    if name in BY_NAME:
-        return BY_NAME[name]
-    near = difflib.get_close_matches(name, [*BY_NAME, STORY], cutoff=0.5)
+    known: dict[str, AnyScenario] = {**BY_NAME, **INVOICES_BY_NAME}
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, [*known, STORY], cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else "`landed demo` lists them"
     raise click.UsageError(f"there is no scenario {name!r}; {hint}")
 
@@ -180,11 +236,13 @@ def _parsed(kills: Sequence[str]) -> tuple[str, ...]:
         raise click.BadParameter(str(error), param_hint="--kill") from error
 
 
-def _ran(scenario: "Scenario", kills: tuple[str, ...] | None, *, seed: int | None) -> "Ran":
+def _ran(scenario: "AnyScenario", kills: tuple[str, ...] | None, *, seed: int | None) -> "Ran":
     """Run it; a kill that never happened is a usage error, for the run says nothing of it."""
-    from landed.testing.scenario import run
+    from landed.testing.invoices import stage
+    from landed.testing.scenario import Scenario, run
 
-    ran = run(scenario, kill=kills, seed=seed)
+    play = run if isinstance(scenario, Scenario) else stage.run
+    ran = play(scenario, kill=kills, seed=seed)  # type: ignore[arg-type]
     died = sum(line.type == "crash" for line in ran.timeline.lines)
     if died < len(ran.kill):
         raise click.UsageError(
@@ -198,9 +256,11 @@ def _status(ran: "Ran") -> int:
     if ran.as_described is not False:
         return 0
     wanted = ran.scenario
+    held = (f"{name}: {', '.join(what) or 'nothing'}" for name, what in wanted.wanted.items())
+    asked = "" if wanted.asked is None else f" a person should be asked {wanted.asked} time(s),"
     click.echo(
         f"landed demo: {wanted.name} did not end as described:"
-        f" the restaurant should hold {', '.join(wanted.holds) or 'nothing'},"
+        f" there should be {'; '.join(held)};{asked}"
         f" reconciled should be {YES[wanted.reconciled]}"
         f" and the last message should say {' and '.join(map(repr, wanted.says)) or 'anything'}"
         + "".join(f"; {one}" for one in ran.unwitnessed),

@@ -12,8 +12,11 @@ from landed.core.errors import LandedError
 # Name of the sub-command ▸ its module, which calls it `command`.
 COMMANDS = {
     "audit": "landed.cli.audit",
+    "case": "landed.cli.case",
+    "contract": "landed.cli.contract",
     "demo": "landed.cli.demo",
     "doctor": "landed.cli.doctor",
+    "inbox": "landed.cli.inbox",
     "inspect": "landed.cli.inspect",
     "plan": "landed.cli.plan",
     "timeline": "landed.cli.timeline",

@@ -9,7 +9,6 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -134,36 +133,21 @@ def require_store(url: str) -> None:
 def app_of(name: str) -> App:
     """Return the application that a MODULE[:NAME] names; "" has no tools.
 
-    NAME is `tools` unless said: tools, or a function that returns them. The module may also have
-    `permissions`, `settings` and `secret`. Raises a usage error for what cannot be imported.
+    NAME is as `landed.cli.apps.tools_of` reads it. The module may also have `permissions`,
+    `settings` and `secret`. Raises a usage error for what cannot be imported.
     """
     if not name:
         return App(secrets=(os.environ.get(SECRET, "").encode(),))
-    from landed.runtime.parts import is_tool
+    from landed.cli.apps import tools_of
 
-    module, _, attribute = name.partition(":")
-    offered = _imported(module)
-    tools: object = getattr(offered, attribute or "tools", None)
-    if callable(tools) and not is_tool(tools):
-        tools = tools()
-    each = (tools,) if is_tool(tools) else tools
-    if not isinstance(each, Iterable):
-        raise click.UsageError(f"{module} offers no tools by the name of {attribute or 'tools'}")
+    tools = tools_of(name)
+    offered = sys.modules[name.partition(":")[0]]
     return App(
-        tools=tuple(cast("Iterable[object]", each)),
+        tools=tools,
         permissions=getattr(offered, "permissions", None),
         settings=getattr(offered, "settings", None),
         secrets=_secrets(getattr(offered, "secret", b"")),
     )
-
-
-def _imported(module: str) -> object:
-    if "" not in sys.path:
-        sys.path.insert(0, "")  # As `python -m` does: what is beside where one stands.
-    try:
-        return import_module(module)
-    except (ImportError, ValueError) as error:
-        raise click.UsageError(f"--app: {module!r} cannot be imported: {error}") from error
 
 
 def _secrets(secret: object) -> tuple[bytes, ...]:

@@ -57,8 +57,12 @@ async def shown(steps: AsyncIterator[Step]) -> AsyncGenerator[None]:
 
 
 async def _follow(steps: AsyncIterator[Step], show: Show) -> None:
+    last = ""
     async for step in steps:
-        show(line(step.text))
+        text = line(step.text)
+        if text != last:
+            show(text)
+        last = text
 
 
 @contextmanager

@@ -1,14 +1,22 @@
 """The switches of `landed demo`: another rule, contract, world or process for one scenario."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from landed.testing.invoices.scenario import InvoiceScenario
     from landed.testing.scenario import Scenario
 
 Command = Callable[..., None]
+
+
+def _wrong(name: str, help: str) -> Callable[[Command], Command]:
+    """Return the option of a wrong design over an invoice scenario."""
+    return click.option(f"--{name}", is_flag=True, default=None, help=f"Invoices: {help}")
+
 
 # Options in the order they are listed; the names are those of `landed.testing.switches.Switches`.
 OPTIONS = (
@@ -58,6 +66,21 @@ OPTIONS = (
         default=None,
         help="Store: it loses its operations at a restart.",
     ),
+    # Those of `landed.testing.invoices.switches.InvoiceSwitches`.
+    _wrong("end-in-error", "a plan that ran some steps ends in an error, and lets go of them."),
+    _wrong("no-drain", "a process that is to end waits for nothing."),
+    _wrong("consume-on-mismatch", "whoever presents an approval uses it up."),
+    _wrong("lenient-yes", "what begins with a yes is one."),
+    _wrong("model-key", "the model names its calls, and nothing else stands in its way."),
+    _wrong("retry-new-plan", "a retry is another plan."),
+    _wrong("ask-each-step", "a question for each step."),
+    _wrong("cancel-kills", "a step that is stopped is taken for cancelled."),
+    click.option(
+        "--lang",
+        "language",
+        type=click.Choice(("en", "es")),
+        help="Invoices: what the user speaks.",
+    ),
 )
 
 
@@ -76,11 +99,20 @@ def touched(switches: dict[str, Any]) -> dict[str, object]:
     return given
 
 
-def switched(scenario: "Scenario", given: dict[str, object]) -> "Scenario":
+def switched(
+    scenario: "Scenario | InvoiceScenario", given: dict[str, object]
+) -> "Scenario | InvoiceScenario":
     """Return the scenario with these switches; raises a usage error for what makes no sense."""
+    from landed.testing.invoices.scenario import InvoiceScenario
+    from landed.testing.invoices.switches import switched as with_invoice_switches
+    from landed.testing.switches import Switches
     from landed.testing.switches import switched as with_switches
 
     try:
+        if isinstance(scenario, InvoiceScenario):
+            return with_invoice_switches(scenario, **given)
+        if strange := set(given) - {each.name for each in fields(Switches)}:
+            raise ValueError(f"{', '.join(sorted(strange))}: only with the invoice scenarios")
         return with_switches(scenario, **given)
     except ValueError as error:
         raise click.UsageError(str(error)) from error

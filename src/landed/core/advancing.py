@@ -99,6 +99,7 @@ def break_off(
 ) -> None:
     """End a plan at a step that did not land; where steps are independent, others go on."""
     places = placed(plan, index, Place(at=At.BROKEN, record=record, attempt=plan.attempt))
+    changed = (*plan.changed, *changed)
     if plan.independent:
         draft.move_plan(plan, PlanEvent.STEPPED, places=places, why=why, changed=changed)
         return

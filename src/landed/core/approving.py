@@ -62,13 +62,19 @@ def offer(draft: Draft, arrival: Offering) -> None:
             held,
             ApprovalEvent.RENEWED,
             token=wanted.token,
-            answer_by=wanted.answer_by,
+            answer_by=_until(plan, wanted),
             question=_asked_anew(draft, held, arrival.question, turn=plan.turn),
             at=draft.now,
         )
 
 
 _MAY_BE_OFFERED = frozenset({ApprovalState.OPEN, ApprovalState.LAPSED})
+
+
+def _until(plan: Plan, wanted: Approval) -> float:
+    """Return until when it may be given: to hand out anew does not make what was shown last."""
+    shown = wanted.purpose is Purpose.CONFIRM
+    return min(wanted.answer_by, plan.answer_by) if shown else wanted.answer_by
 
 
 def _asked_anew(draft: Draft, held: Approval, text: str, *, turn: str) -> str:

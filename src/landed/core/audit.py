@@ -336,7 +336,8 @@ def _came(plan: Plan, step: Step, place: Place) -> str:
 
     `not begun` is one at which the plan broke off before anything was recorded of it.
     """
-    mine = place.attempt == plan.attempt and place.record != step.keeps
+    kept = bool(step.keeps) and step.keeps == place.record
+    mine = place.attempt == plan.attempt and not kept
     if place.at in (At.DONE, At.OUT) and mine:
         return "passed"
     if place.at is At.BROKEN and mine:

@@ -240,16 +240,19 @@ class Draft:
             made_at=self.now,
             version=1,
         )
-        name = last_question_name(tenant=tenant, session=conversation)
+        self._is_last(question)
+        self.questions[question.id] = question
+        self.write(question_record(question), QuestionEvent.ASKED)
+        return question
+
+    def _is_last(self, question: Question) -> None:
+        name = last_question_name(tenant=question.tenant, session=question.session)
         if self.last_question:
             self.frees.append(Hold(name=name, record=self.last_question))
         # A question asked earlier in this same lap hands the name on before it has taken it.
         self.takes = [hold for hold in self.takes if hold.name != name]
         self.takes.append(Hold(name=name, record=question.id))
         self.last_question = question.id
-        self.questions[question.id] = question
-        self.write(question_record(question), QuestionEvent.ASKED)
-        return question
 
     def _number(self, about: About) -> int:
         """Return the number of a new question: 0 where a plain yes can mean no other."""

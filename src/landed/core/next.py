@@ -68,6 +68,14 @@ def what_next(scope: Scope, rules: Rules, now: float) -> Next:
     return draft.decided()
 
 
+def what_was_said(scope: Scope, rules: Rules, now: float) -> Next:
+    """Fold what arrived into the records, and take no step: for who has no tools to go on with."""
+    draft = Draft(scope, rules, now)
+    for arrival in scope.arrivals:
+        _ARRIVALS[type(arrival)](draft, arrival)
+    return draft.decided()
+
+
 def _go_on(draft: Draft) -> None:
     """Let releases and plans take their steps until none of them has another.
 

@@ -198,6 +198,7 @@ class _Turn:
 _UNDONE: Mapping[PlanState, str] = {
     PlanState.PARTIAL: "not_done",
     PlanState.IN_DOUBT: "not_yet",
+    PlanState.STOPPING: "stopping",
     PlanState.SUPERSEDED: "superseded",
 }
 

@@ -128,6 +128,7 @@ TURN: Mapping[str, Mapping[str, str]] = {
         "first": "I give up {held} before what replaces it is certain: {why}",
         "not_done": "not done: {calls}",
         "not_yet": "not done before that is known: {calls}",
+        "stopping": "it is being stopped; not done: {calls}",
         "superseded": "not done, because something else was wanted meanwhile: {calls}",
     },
     "es": {
@@ -138,6 +139,7 @@ TURN: Mapping[str, Mapping[str, str]] = {
         "first": "suelto {held} antes de tener seguro lo que lo sustituye: {why}",
         "not_done": "sin hacer: {calls}",
         "not_yet": "sin hacer hasta que se sepa: {calls}",
+        "stopping": "se está parando; sin hacer: {calls}",
         "superseded": "sin hacer, porque entretanto se quiso otra cosa: {calls}",
     },
 }

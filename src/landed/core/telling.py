@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypedDict
 
-from landed.core.advancing import LANDED
 from landed.core.contract import Contract, Effect
-from landed.core.operation import Operation
+from landed.core.operation import Operation, State
 from landed.core.plan import At, Plan, PlanEvent, PlanState
 from landed.core.plan_sentences import BY_THE_CLOCK, ENDINGS, ended, ended_to_model
 from landed.core.sentences import call_text, fact, sayable
@@ -51,7 +50,15 @@ WAITING = (
 PREVIEWED = (
     "This is a look ahead: nothing was done, and nobody was asked. Propose it to have it done."
 )
+STOPPING = (
+    "The person has it stopped ({count} of {of} done): what is in flight is waited for or found"
+    " out, and no more of it is begun. Do not do any of it on your own."
+)
+UNDOING = "The person is having it taken back. Neither undo nor redo any of it on your own."
 GOES_ON = "It is being carried out ({count} of {of} done); do not propose any of it again."
+
+
+_ON_THE_WAY = {PlanState.STOPPING: STOPPING, PlanState.UNDOING: UNDOING}
 
 
 def summaries(plan: Plan) -> tuple[str, ...]:
@@ -86,7 +93,8 @@ def to_model(plan: Plan) -> str:
         shown = "; ".join(summaries(plan))
         return f"{shown}. {WAITING}"
     if not is_ended(plan):
-        return GOES_ON.format(count=plan.done, of=len(plan.steps))
+        on_the_way = _ON_THE_WAY.get(plan.state, GOES_ON)
+        return on_the_way.format(count=plan.done, of=len(plan.steps))
     lines = summaries(plan)
     said = [f"{line}{_qualified(plan, n)}" for n, line in enumerate(lines)]
     return ended_to_model(
@@ -135,9 +143,10 @@ def _parts(plan: Plan, lines: Sequence[str], planned: Sequence[str]) -> _Parts:
     """Return the steps by what became of them; `lines` tell what is done, `planned` the rest."""
     if plan.state in _TAKEN_BACK:
         # Last to first: what could not be taken back is the last that is still there.
-        *not_undone, stuck = ["", *(lines[n] for n in _at(plan, At.DONE))]
+        left = [lines[n] for n in _at(plan, At.DONE)]
         undone = [lines[n] for n in _at(plan, At.UNDONE)]
-        return _Parts(done=undone, failed=stuck, unknown=(), not_done=not_undone[1:])
+        stuck = left.pop() if left else ""
+        return _Parts(done=undone, failed=stuck, unknown=(), not_done=left)
     return _Parts(
         done=[lines[n] for n in _at(plan, At.DONE)],
         failed=next((planned[n] for n in _at(plan, At.BROKEN)), ""),
@@ -147,11 +156,12 @@ def _parts(plan: Plan, lines: Sequence[str], planned: Sequence[str]) -> _Parts:
 
 
 _TAKEN_BACK = frozenset({PlanState.UNDONE, PlanState.UNDO_PARTIAL})
+_LANDED = frozenset({State.CONFIRMED, State.ASSUMED})
 
 
 def _since(plan: Plan, operations: Operations) -> Plan:
     """Return a plan with what was taken back after all, by a person's word, once it had ended."""
-    back = {each.undoes for each in operations.values() if each.state in LANDED}
+    back = {each.undoes for each in operations.values() if each.state in _LANDED}
     places = [replace(p, at=At.UNDONE) if p.record in back else p for p in plan.places]
     return replace(plan, places=tuple(places)) if plan.state in _TAKEN_BACK else plan
 

@@ -26,8 +26,7 @@ log = logging.getLogger("landed")
 class Driver:
     """The loops of one runtime, and what they share.
 
-    One that `decides_only` writes down what somebody says and starts nothing: for a face without
-    the application's tools, such as the command line.
+    One that `decides_only` adopts nothing that others left.
     """
 
     store: Store
@@ -105,7 +104,6 @@ class Driver:
         loop = self.loops.get(place)
         if loop is None:
             loop = self.loops[place] = SessionLoop(setting=self.setting, place=place)
-            loop.draining = self.decides_only
         return loop
 
     async def adopt(self, records: Iterable[Record]) -> int:

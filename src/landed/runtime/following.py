@@ -7,13 +7,21 @@ from dataclasses import dataclass, field
 from landed.core.contract import Contract
 from landed.core.doubt import pause_s
 from landed.core.errors import StoreError
-from landed.core.operation import Operation
+from landed.core.operation import Operation, State
 from landed.core.operation_record import from_record
-from landed.core.plan import Plan, plan_from
+from landed.core.plan import At, Plan, PlanState, plan_from
 from landed.core.store import Store
 from landed.runtime.waiting import PlanWaiter, Waiter
 
 WATCH_MAX_S = 1.0
+
+
+async def rests(store: Store, plan: Plan) -> bool:
+    """Whether nothing of a plan goes on without a person's word, as the store has it."""
+    if plan.state not in (PlanState.IN_DOUBT, PlanState.STOPPING):
+        return not plan.open
+    out = await store.load(*(place.record for place in plan.places if place.at is At.OUT))
+    return bool(out) and all(record.state == State.UNDECIDED for record in out)
 
 
 @dataclass(slots=True, eq=False)
@@ -49,7 +57,7 @@ class Following:
     async def _watch_plan(self, id: str) -> None:
         looks = 0
         try:
-            while self._show_plan(id):
+            while self._show_plan(id, at_rest=await rests(self.store, self.seen[id])):
                 looks += 1
                 await asyncio.sleep(min(pause_s(looks), WATCH_MAX_S))
                 for record in await self.store.load(id):
@@ -60,11 +68,11 @@ class Following:
         self.leave_plan(id)
         self.over()
 
-    def _show_plan(self, id: str) -> bool:
+    def _show_plan(self, id: str, *, at_rest: bool) -> bool:
         """Answer whoever can be answered; return whether anybody waits on."""
         plan, waiting = self.seen[id], self.plans[id]
         for waiter in waiting:
-            if waiter.expired or not plan.open:
+            if waiter.expired or at_rest:
                 waiter.answer(plan)
         self.plans[id] = [waiter for waiter in waiting if not waiter.future.done()]
         return bool(self.plans[id])

@@ -6,7 +6,7 @@ and nothing here can hold a loop up or raise into it.
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -62,7 +62,7 @@ class Listeners:
                 listener.bell.set()
 
     @contextmanager
-    def listening(self, plan: str) -> Iterator[Listener]:
+    def listening(self, plan: str) -> Generator[Listener]:
         """Listen to a plan for as long as the block runs."""
         listener = Listener()
         self.of.setdefault(plan, []).append(listener)

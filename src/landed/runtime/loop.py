@@ -149,9 +149,13 @@ class SessionLoop(Desk):
         self._written(arrivals, decided, stored)
 
     def _arrivals(self) -> tuple[Arrival, ...]:
-        """Return what this lap absorbs: all of the inbox, but one change of mind at a time."""
-        revised = [n for n, arrival in enumerate(self.inbox) if isinstance(arrival, Revised)]
-        return tuple(self.inbox[: revised[1]] if len(revised) > 1 else self.inbox)
+        """Return what this lap absorbs: all, but one change of mind, and one delivery of words."""
+        seen: set[str] = set()
+        for n, arrival in enumerate(self.inbox):
+            if (one := _one_a_lap(arrival)) in seen:
+                return tuple(self.inbox[:n])
+            seen |= {one} - {""}
+        return tuple(self.inbox)
 
     def _written(
         self, arrivals: tuple[Arrival, ...], decided: Next, stored: tuple[Record, ...]
@@ -277,8 +281,14 @@ class SessionLoop(Desk):
         if "stops" not in self.wakes or now < self.wakes["stops"]:
             return
         self.looked_at = now
-        for record in await self.setting.store.load(*sorted(self.memory.out())):
+        try:
+            records = await self.setting.store.load(*sorted(self.memory.out()))
+        except StoreError as error:
+            log.warning("session %s could not be read: %s", self.place[1], error)
+            return  # Nothing here depends on it: whatever is written next finds out.
+        for record in records:
             if record.version != self.memory.version(record.id):
+                await self.setting.learn(record)
                 self.memory.leave(record.id)
                 await self._take(record)
 
@@ -344,10 +354,7 @@ class SessionLoop(Desk):
     def _delivered_before(self, conflict: StaleWriteError) -> None:
         """The input came before, from elsewhere: whoever handed it in is told which one it is."""
         for arrival in list(self.inbox):
-            heard = arrival.heard if isinstance(arrival, Answered) else None
-            if heard is None:
-                continue
-            if delivery_name(tenant=heard.tenant, delivery=heard.delivery) == conflict.name:
+            if _one_a_lap(arrival) == conflict.name:
                 self.inbox.remove(arrival)
                 refuse(self.handed.pop(_key(arrival)), conflict)
 
@@ -416,6 +423,16 @@ class SessionLoop(Desk):
             self.plan_waiters = [w for w in self.plan_waiters if w not in waiters]
         else:
             self.memory.plans[held.id] = held
+
+
+def _one_a_lap(arrival: Arrival) -> str:
+    """Return what there may be only one of in a lap, "" for what may come in any number."""
+    if isinstance(arrival, Revised):
+        return "revised"
+    heard = arrival.heard if isinstance(arrival, Answered) else None
+    if heard is None or not heard.delivery:
+        return ""
+    return delivery_name(tenant=heard.tenant, delivery=heard.delivery)
 
 
 def _revises(arrival: Revised) -> str:

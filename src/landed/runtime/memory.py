@@ -174,7 +174,7 @@ class Memory:
 
     def _references(self, id: str) -> set[str]:
         every = (self.plans, self.releases, self.questions, self.approvals)
-        return next((references(table[id]) for table in every if id in table), set())
+        return next((references(table[id]) for table in every if id in table), set[str]())
 
     def _tables(self) -> tuple[dict[str, Any], ...]:
         """The records by kind; a record goes back into the table that it came from."""

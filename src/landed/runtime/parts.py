@@ -13,7 +13,7 @@ from landed.core.approval import sealing_key
 from landed.core.contract import Contract
 from landed.core.errors import ContractError
 from landed.core.lease import Lease
-from landed.core.next import what_next
+from landed.core.next import what_next, what_was_said
 from landed.core.rules import RULES, Rules
 from landed.core.store import Store
 from landed.core.tool import Tool
@@ -58,7 +58,7 @@ def assemble(
         store=store,
         tools=tools,
         rules=rules,
-        what_next=what_next,
+        what_next=what_was_said if decides_only else what_next,
         clock=time,
         ids=source,
         worker=name,

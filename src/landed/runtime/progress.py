@@ -4,14 +4,14 @@ What this process carries out is told after each commit; a plan that another pro
 read again and again, with bounded pauses. Watching is free: nothing is written for it.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
-from landed.core.operation import State
 from landed.core.plan import At, Plan, PlanState
 from landed.core.plan_sentences import PREVIEW, progress_line
 from landed.core.telling import is_ended, summaries, to_person
 from landed.runtime.deciding import Deciding
+from landed.runtime.following import rests
 
 LOOK_S = 1.0  # how often a plan that another process carries out is read
 
@@ -38,7 +38,9 @@ class Progress:
 class Progressing(Deciding):
     """The verb for whoever watches a plan."""
 
-    async def progress(self, plan: str, *, tenant: str = "default") -> AsyncIterator[Progress]:
+    async def progress(
+        self, plan: str, *, tenant: str = "default"
+    ) -> AsyncGenerator[Progress, None]:
         """Yield how a plan stands now, and each time it has come further, until it is at rest.
 
         It is at rest once it is over, or waits for a person; the last thing that is yielded says
@@ -59,7 +61,7 @@ class Progressing(Deciding):
                     if now != shown:
                         shown = now
                         yield now
-                if listeners.over or await self._rests(held):
+                if listeners.over or await rests(self.driver.store, held):
                     return
                 await listener.wait(LOOK_S)
                 if not listener.heard and not self._in_hand(held):
@@ -70,14 +72,6 @@ class Progressing(Deciding):
         loop = self.driver.loops.get((plan.tenant, plan.session))
         held = loop.memory.plans.get(plan.id) if loop is not None else None
         return held is not None and held.worker == self.driver.worker
-
-    async def _rests(self, plan: Plan) -> bool:
-        """Whether nothing of a plan goes on without a person's word."""
-        if plan.state not in (PlanState.IN_DOUBT, PlanState.STOPPING):
-            return not plan.open
-        out = [place.record for place in plan.places if place.at is At.OUT]
-        held = await self.driver.reader.operations(*out)
-        return bool(out) and all(held[id].state is State.UNDECIDED for id in out)
 
     async def _progress(self, plan: Plan) -> Progress:
         language, of = self.settings.language, len(plan.steps)

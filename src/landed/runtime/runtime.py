@@ -302,7 +302,3 @@ def _check_length(text: str) -> None:
             f"the input has {len(text)} characters; at most {INPUT_MAX} are taken: send the rest"
             " as a file and name it"
         )
-
-
-def _is_question(kind: Kind) -> bool:
-    return kind is Kind.QUESTION

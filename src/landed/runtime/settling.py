@@ -13,10 +13,8 @@ from landed.core.case import (
     Why,
     case_from,
     case_record,
-    standing,
-    standing_alone,
 )
-from landed.core.changes import Changes, Kind, Move, Record
+from landed.core.changes import Changes, Kind, Move
 from landed.core.errors import ProposalError, StaleWriteError
 from landed.core.event import Event
 from landed.core.operation import Operation, State
@@ -25,11 +23,10 @@ from landed.core.outcome import Found, Listed, NoAnswer
 from landed.core.scope import Arrival, CaseRuled, LookNow, Ruled
 from landed.core.tool import Tool
 from landed.core.value import Value
+from landed.runtime.inbox import Inbox
 from landed.runtime.performing import Performing
 from landed.runtime.waiting import Answer, looked_enough
 
-PAGE = 500
-PAGES_MAX = 200
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
 
 
@@ -83,15 +80,7 @@ class Settling(Performing):
     async def inbox(self, *, tenant: str = "default") -> tuple[Standing, ...]:
         """Return the cases that wait for a person, oldest first; nothing is claimed."""
         self._check_open()
-        standing_now: list[Standing] = []
-        for record in await self._waiting(tenant):
-            if record.kind is Kind.OPERATION:
-                held = await self.driver.reader.operation(record.id)
-                contract = self.driver.reader.contracts[held.contract]
-                standing_now.append(standing(held, contract, why=Why.UNDECIDED))
-            elif record.kind is Kind.CASE:
-                standing_now.append(await self._standing_case(case_from(record)))
-        return tuple(standing_now)
+        return await Inbox(reader=self.driver.reader, tenant=tenant).cases()
 
     async def sweep(self, tool: str, *, since: float = 0.0, tenant: str = "default") -> Swept:
         """Compare what a service holds with what is recorded here.
@@ -160,24 +149,6 @@ class Settling(Performing):
         refused = await self.driver.loop_of(tenant=tenant, session=session).hand_in(arrival)
         if refused:
             raise ProposalError(f"{what}: {refused}")
-
-    async def _waiting(self, tenant: str) -> list[Record]:
-        records: list[Record] = []
-        after = 0
-        for _ in range(PAGES_MAX):
-            page = await self.driver.store.waiting(tenant=tenant, after=after, limit=PAGE)
-            records += page
-            if len(page) < PAGE:
-                break
-            after = page[-1].made
-        return records
-
-    async def _standing_case(self, case: Case) -> Standing:
-        if case.why is Why.UNRECORDED:
-            return standing_alone(case)
-        held = await self.driver.reader.operation(case.subject)
-        contract = self.driver.reader.contracts[held.contract]
-        return standing(held, contract, why=case.why, case=case.id)
 
     async def _listed(self, tool: Tool, since: float) -> Listed | NoAnswer:
         try:

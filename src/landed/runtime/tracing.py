@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from landed.core.approval import Approval, ApprovalState, Purpose, approval_from
+from landed.core.approval import ApprovalState, Purpose, approval_from
+from landed.core.case import case_from
 from landed.core.changes import Kind, Record
 from landed.core.contract import Contract
 from landed.core.operation import Evidence, Operation
@@ -21,6 +22,7 @@ from landed.core.telling import as_of_now, summaries
 from landed.core.undo import release_from
 
 DOWN_MAX = 200  # links down that are shown of one record
+RETRIES_MAX = 100  # attempts through which a step is followed
 
 Contracts = Mapping[str, Contract]
 
@@ -63,17 +65,17 @@ def trace(
     speaks = {id: dict(_speaks_of(each, every)) for id, each in every.items()}
     reads = _Reads(contracts, every, now, language)
 
-    def link(relation: str, id: str) -> Link:
+    def link(relation: str, id: str, *, of: str) -> Link:
         held = every[id]
         state, says = reads.state(held), reads.says(held)
         if held.kind is Kind.PLAN and relation.startswith("step"):
-            relation = f"step {_number(plan_from(held), record.id)} of"
+            relation = f"step {_number(plan_from(held), of, every)} of"
         return Link(relation=relation, kind=held.kind, id=id, state=state, says=says)
 
-    up = [link(relation, id) for relation, id in _climb(record.id, speaks)]
+    up = [link(relation, id, of=of) for of, relation, id in _climb(record.id, speaks)]
     known = {record.id, *(each.id for each in up)}
     down = [
-        link(f"its {held.kind}", id)
+        link(f"its {held.kind}", id, of=record.id)
         for id, held in every.items()
         if record.id in speaks[id] and id not in known
     ]
@@ -90,12 +92,13 @@ def trace(
     )
 
 
-def _climb(id: str, speaks: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield what a record speaks of, directly or not, each once, going deep first."""
+def _climb(id: str, speaks: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str, str]]:
+    """Yield who speaks of what, directly or not, each once, going deep first."""
     seen = {id}
-    ahead = [iter(speaks[id].items())]
+    ahead = [(id, iter(speaks[id].items()))]
     while ahead:
-        found = next(ahead[-1], None)
+        of, others = ahead[-1]
+        found = next(others, None)
         if found is None:
             ahead.pop()
             continue
@@ -103,8 +106,8 @@ def _climb(id: str, speaks: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[s
         if other in seen:
             continue
         seen.add(other)
-        yield relation, other
-        ahead.append(iter(speaks[other].items()))
+        yield of, relation, other
+        ahead.append((other, iter(speaks[other].items())))
 
 
 def _speaks_of(record: Record, every: Mapping[str, Record]) -> Iterator[tuple[str, str]]:
@@ -114,6 +117,10 @@ def _speaks_of(record: Record, every: Mapping[str, Record]) -> Iterator[tuple[st
 
 
 Pairs = Iterator[tuple[str, str]]
+
+
+def _of_case(record: Record, every: Mapping[str, Record]) -> Pairs:
+    yield "is about", str(record.frozen["subject"])
 
 
 def _of_nothing(record: Record, every: Mapping[str, Record]) -> Pairs:
@@ -177,7 +184,7 @@ def _of_message(record: Record, every: Mapping[str, Record]) -> Pairs:
 def _of_observation(record: Record, every: Mapping[str, Record]) -> Pairs:
     seen = observation_of(record)
     for held in every.values():
-        if held.kind is Kind.PLAN and _number(plan_from(held), seen.id):
+        if held.kind is Kind.PLAN and _number(plan_from(held), seen.id, {}):
             yield "step of", held.id
     yield "of turn", seen.ask.turn
     yield "asked for in", seen.ask.input
@@ -192,13 +199,22 @@ _SPEAKS: Mapping[Kind, Callable[[Record, Mapping[str, Record]], Pairs]] = {
     Kind.TURN: _of_turn,
     Kind.MESSAGE: _of_message,
     Kind.OBSERVATION: _of_observation,
+    Kind.CASE: _of_case,
 }
 
 
-def _number(plan: Plan, id: str) -> int:
-    """Return which step of a plan a record is, from 1; 0 for none of them, or not any more."""
-    places = enumerate(plan.places, 1)
-    return next((number for number, place in places if place.record == id), 0)
+def _number(plan: Plan, id: str, every: Mapping[str, Record]) -> int:
+    """Return which step of a plan a record is, or was in an earlier attempt; 0 for none of them."""
+    wanted = id
+    for _ in range(RETRIES_MAX):
+        for number, place in enumerate(plan.places, 1):
+            if place.record == wanted:
+                return number
+        later = (each.id for each in every.values() if each.frozen.get("retries") == wanted)
+        wanted = next(later, "")
+        if not wanted:
+            break
+    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,19 +235,10 @@ class _Reads:
         match record.kind:
             case Kind.OPERATION:
                 return self._operation(from_record(record))
-            case Kind.PLAN:
-                return "; ".join(summaries(plan_from(record)))
-            case Kind.APPROVAL:
-                return _approved(approval_from(record))
-            case Kind.QUESTION:
-                return self._question(record)
-            case Kind.INPUT:
-                heard = input_of(record)
-                return f"{heard.principal or heard.origin} at {instant(heard.at)}: {heard.text}"
             case Kind.OBSERVATION:
                 return self._observation(record)
-            case Kind.RELEASE:
-                return release_from(record).why
+            case kind if kind in _SAYS:
+                return _SAYS[kind](record)
             case _:
                 return str(record.frozen.get("text", record.frozen.get("tool", "")))
 
@@ -254,16 +261,23 @@ class _Reads:
             )
         )
 
-    def _question(self, record: Record) -> str:
-        question = question_from(record)
-        text = " / ".join(question.text.splitlines())
-        if question.state in (QuestionState.OPEN, QuestionState.LAPSED):
-            return text
-        by = question.answered_by or "somebody"
-        return f"{text} ({by} said {question.state} at {instant(question.answered_at)})"
+
+def _heard(record: Record) -> str:
+    heard = input_of(record)
+    return f"{heard.principal or heard.origin} at {instant(heard.at)}: {heard.text}"
 
 
-def _approved(approval: Approval) -> str:
+def _asked(record: Record) -> str:
+    question = question_from(record)
+    text = " / ".join(question.text.splitlines())
+    if question.state in (QuestionState.OPEN, QuestionState.LAPSED):
+        return text
+    by = question.answered_by or "somebody"
+    return f"{text} ({by} said {question.state} at {instant(question.answered_at)})"
+
+
+def _approved(record: Record) -> str:
+    approval = approval_from(record)
     what = _PURPOSES[approval.purpose]
     if approval.state is ApprovalState.OPEN:
         return f"{what} may be agreed to until {instant(approval.answer_by)}"
@@ -272,6 +286,14 @@ def _approved(approval: Approval) -> str:
     return f"{what}: {_SAID[approval.state].format(by=by, at=at)}"
 
 
+_SAYS: Mapping[Kind, Callable[[Record], str]] = {
+    Kind.PLAN: lambda record: "; ".join(summaries(plan_from(record))),
+    Kind.APPROVAL: _approved,
+    Kind.QUESTION: _asked,
+    Kind.INPUT: _heard,
+    Kind.RELEASE: lambda record: release_from(record).why,
+    Kind.CASE: lambda record: case_from(record).says,
+}
 _PURPOSES: Mapping[Purpose, str] = {
     Purpose.CONFIRM: "running it",
     Purpose.RETRY: "running it once more",

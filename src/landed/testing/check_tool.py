@@ -11,7 +11,7 @@ given, what the service holds) with the contract. The idea is trio.testing.check
 import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -31,6 +31,7 @@ from landed.core.outcome import (
     SendOutcome,
 )
 from landed.core.tool import Call, Tool
+from landed.testing.readied import Readied
 
 T = TypeVar("T")
 
@@ -97,6 +98,7 @@ class _Bench:
     clock: Callable[[], float]
     new_id: Callable[[], str]
     sleep: Sleep
+    wait_s: float | None = None
     result: Json = None
 
     @cached_property
@@ -241,6 +243,11 @@ async def _one_effect(bench: _Bench) -> None:
             raise BrokenPromiseError(f"the second send came back as {other!r}")
 
 
+async def _remembered(bench: _Bench) -> None:
+    await bench.sleep(bench.wait_s or 0.0)
+    await _one_effect(bench)
+
+
 async def _payload_compared(bench: _Bench) -> None:
     await bench.turned_away(bench.call(bench.changed, of=bench.first))
 
@@ -330,6 +337,7 @@ _CHECKS = (
     ),
     _Check("an older epoch is refused", lambda c: bool(c.fence), _stale_is_refused),
     _Check("a closed key refuses what comes late", lambda c: c.close, _close_shuts),
+    _Check("a key is remembered", lambda c: c.retention_s is not None, _remembered, "wait_s"),
     # Last, for it shuts the key that the others look at.
     _Check("a close finds what landed", lambda c: c.close, _close_finds),
 )
@@ -342,6 +350,7 @@ async def check_tool(
     changed: Arguments | None = None,
     refused: Arguments | None = None,
     holds: Holds | None = None,
+    wait_s: float | None = None,
     clock: Callable[[], float] = time.time,
     new_id: Callable[[], str] = lambda: f"op-check-{secrets.token_hex(8)}",
     sleep: Sleep = asyncio.sleep,
@@ -351,12 +360,14 @@ async def check_tool(
     `arguments` are ones the service accepts, any number of times; `changed` others that it would
     accept too; `refused` ones that it refuses. `holds` returns what the service holds, as JSON that
     changes with each effect and with nothing else: with it effects are counted, without it replies
-    and lookups are believed. Without `changed` or `refused` what needs them is skipped.
+    and lookups are believed. After `wait_s` the first key is sent once more. Without `changed`,
+    `refused` or `wait_s` what needs them is skipped.
 
     Each send and each question ends at the contract's `deadline_s`; `clock` is UTC in seconds.
+    Raises `ValueError` where `wait_s` is not below the contract's `retention_s`.
     """
     bench = _Bench(
-        tool=tool,
+        tool=Readied(tool) if tool.contract.prepare else tool,
         arguments=arguments,
         changed=changed,
         refused=refused,
@@ -364,14 +375,24 @@ async def check_tool(
         clock=clock,
         new_id=new_id,
         sleep=sleep,
+        wait_s=_checked(wait_s, tool.contract.retention_s),
     )
-    found: list[Finding] = []
+    return Findings(tool=tool.name, each=tuple([one async for one in _each(bench)]))
+
+
+async def _each(bench: _Bench) -> AsyncIterator[Finding]:
     for check in _CHECKS:
-        if check.promised(tool.contract):
-            found.append(await _found(check, bench))
-        if check.essential and found[-1].verdict is Verdict.BROKEN:
-            break
-    return Findings(tool=tool.name, each=tuple(found))
+        if check.promised(bench.contract):
+            found = await _found(check, bench)
+            yield found
+            if check.essential and found.verdict is Verdict.BROKEN:
+                return
+
+
+def _checked(wait_s: float | None, retention_s: float | None) -> float | None:
+    if wait_s is not None and retention_s is not None and wait_s >= retention_s:
+        raise ValueError(f"wait_s must be below retention_s, {retention_s:g} s")
+    return wait_s
 
 
 async def _found(check: _Check, bench: _Bench) -> Finding:

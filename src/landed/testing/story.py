@@ -228,7 +228,7 @@ class Story:
 LEDGERS = {"restaurant": ("/reservations", "reservations"), "texts": ("/texts", "texts")}
 
 # Real ids are long; in the story their last letters tell them apart.
-_LONG_ID = re.compile(r"\b(op|turn|in|plan)-[0-9a-z]{20,}([0-9a-z]{6})\b")
+_LONG_ID = re.compile(r"\b(op|turn|in|plan|question)-[0-9a-z]{20,}([0-9a-z]{6})\b")
 
 
 def shortened(text: str) -> str:

@@ -145,9 +145,8 @@ async def check(
     if isinstance(there, Forbidden):
         return there
     plain, host, port = there
-    literal = _literal(host)
     try:
-        found = [host] if literal else list(await resolver(host, port))
+        found = [host] if _address(host) else list(await resolver(host, port))
     except Exception as error:
         return Unresolved(reason=bounded(f"{host} was not resolved: {described(error)}"))
     if not found:
@@ -165,7 +164,7 @@ def target(
 ) -> tuple[bool, str, int] | Forbidden:
     """Return whether a URL is plain HTTP, its host and its port, as httpx2 reads them.
 
-    Looks nothing up: a `Forbidden` here is one that a form can show at once.
+    Looks no name up: a `Forbidden` here is one that a form can show at once.
     """
     import httpx2
 
@@ -181,7 +180,7 @@ def target(
     port = read.port if read.port is not None else (80 if plain else 443)
     if port not in ports and not (loopback and 0 < port <= PORT_LAST):
         return Forbidden(reason=f"port {port} may not be reached")
-    if why := _no_host(host, loopback=loopback):
+    if why := _no_host(host, plain=plain, loopback=loopback):
         return Forbidden(reason=bounded(f"{host or 'the URL'} {why}"))
     return plain, host, port
 
@@ -239,12 +238,13 @@ def _wrong_form(url: str) -> str:
     return "has a fragment" if "#" in url else ""
 
 
-def _no_host(host: str, *, loopback: bool) -> str:
-    """Return why this is no public name and no address in its usual form, "" where it is one."""
+def _no_host(host: str, *, plain: bool, loopback: bool) -> str:
+    """Return why this is no public name and no public address, "" where it is one."""
     if not host:
         return "has no host"
-    if _literal(host):
-        return ""
+    if _address(host) is not None:
+        why = refusal(host, loopback=loopback, only_loopback=plain)
+        return f"may not be reached: {why}" if why else ""
     labels = host.split(".")
     if len(host) > _NAME_MAX_CHARS or not all(_LABEL.fullmatch(label) for label in labels):
         return "is no name of a host"
@@ -255,10 +255,6 @@ def _no_host(host: str, *, loopback: bool) -> str:
     if len(labels) == 1 or not INNER_NAMES.isdisjoint((labels[-1], ".".join(labels[-2:]))):
         return "is no public name"
     return ""
-
-
-def _literal(host: str) -> bool:
-    return _address(host) is not None
 
 
 def _address(text: str) -> Address | None:

@@ -14,6 +14,8 @@ from landed.core.declared import from_values
 from landed.core.errors import NotSentError, ProposalError
 from landed.core.outcome import (
     AnswerLost,
+    Listed,
+    ListedEffect,
     LookOutcome,
     NoAnswer,
     NotSent,
@@ -80,6 +82,14 @@ class BlockingTool:
         except Exception as error:
             return AnswerLost(reason=described(error))
 
+    async def list_effects(self, since: float) -> Listed | NoAnswer:
+        """Say what is held since then (UTC, seconds), each with the key it was made under."""
+        try:
+            wait_s = self.contract.deadline_s
+            return Listed(effects=await self._asks.run(partial(self._list, since), wait_s=wait_s))
+        except Exception as error:
+            return NoAnswer(reason=described(error))
+
     async def lookup(self, call: Call) -> LookOutcome:
         """Ask whether it landed."""
         return await self._asked(call, partial(self._lookup, call))
@@ -102,6 +112,9 @@ class BlockingTool:
 
     def _send(self, call: Call) -> SendOutcome:
         return NotSent(reason=f"{self.name} sends nothing")
+
+    def _list(self, since: float) -> tuple[ListedEffect, ...]:
+        raise LookupError(f"{self.name} has no list of effects")
 
     def _lookup(self, call: Call) -> LookOutcome:
         return NoAnswer(reason=f"{self.name} has no lookup")

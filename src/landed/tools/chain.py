@@ -13,16 +13,17 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack, cast
-from urllib.parse import quote
 
 from landed.core.canonical import Json, canonical
 from landed.core.contract import Contract, Effect, check
 from landed.core.declared import from_values
+from landed.core.errors import ProposalError
 from landed.core.outcome import (
     Absent,
     Acknowledged,
     AnswerLost,
     Found,
+    Listed,
     LookOutcome,
     NoAnswer,
     NotSent,
@@ -40,6 +41,7 @@ from landed.tools.foresight import foresight
 from landed.tools.function import THREADS_MAX
 from landed.tools.promises import Promises
 from landed.tools.reading import Reading, answer_of, outcome_of
+from landed.tools.routes import route
 from landed.tools.threads import Threads
 
 if TYPE_CHECKING:
@@ -185,6 +187,10 @@ class ChainTool:
             return Acknowledged(result=_result(signed), position=signed["nonce"], accepted=True)
         return outcome
 
+    async def list_effects(self, since: float) -> Listed | NoAnswer:
+        """Say that it has no list of what the service holds."""
+        return NoAnswer(reason=f"{self.name} has no list of effects")
+
     async def lookup(self, call: Call) -> LookOutcome:
         """Ask for the bytes by their digest."""
         signed = _signed_for(call)
@@ -228,7 +234,7 @@ class ChainTool:
             return await cast("Awaitable[bytes]", self._sign(transaction))
         wait_s = max(call.deadline_at - call.sent_at, 0.0)
         raw = await self._threads.run(partial(self._sign, transaction), wait_s=wait_s)
-        return await raw if inspect.isawaitable(raw) else cast("bytes", raw)
+        return await raw if inspect.isawaitable(raw) else raw
 
 
 def _signed_for(call: Call) -> Signed | None:
@@ -263,6 +269,9 @@ class HttpNode:
         transport: "httpx2.AsyncBaseTransport | None" = None,
     ) -> None:
         self._url = url
+        self._accounts = route(
+            f"{url}/accounts/{{from}}", method="GET", allowed={"from"}, tool="a node"
+        )
         self._confirmations = confirmations
         self._exchange = Exchange(
             _OF_NODE, headers=lambda call: {}, sent_at_header="", transport=transport
@@ -298,9 +307,14 @@ class HttpNode:
             return (
                 account if isinstance(account, NoAnswer) else NoAnswer(reason="no number is told")
             )
-        match await self._asked(call, f"/transactions/{hash}", _TRANSACTION):
-            case Found(result={"transaction": {"status": "mined", "block": int(block)}} as said):
-                return self._deep_enough(block, said)
+        match await self._asked(call, f"{self._url}/transactions/{hash}", _TRANSACTION):
+            case Found(
+                result={
+                    "transaction": {"status": "mined", "block": int(block)},
+                    "position": int(height),
+                }
+            ):
+                return self._deep_enough(block, height)
             case Found(result={"transaction": {"status": "pending"}}):
                 return NotYet(reason="it waits for its block")
             case Found() | Absent():
@@ -312,15 +326,18 @@ class HttpNode:
         """Close the connections; the next call makes new ones."""
         await self._exchange.aclose()
 
-    def _deep_enough(self, block: int, said: Mapping[str, Json]) -> LookOutcome:
-        height = said.get("position")
-        deep = height - block + 1 if isinstance(height, int) else 0
+    def _deep_enough(self, block: int, height: int) -> LookOutcome:
+        deep = height - block + 1
         if deep < self._confirmations:
             return NotYet(reason=f"it is {deep} blocks deep of {self._confirmations}")
         return Found(result=None)
 
     async def _account(self, call: Call) -> "Mapping[str, Json] | NoAnswer":
-        match await self._asked(call, f"/accounts/{_quoted(call.arguments['from'])}", _WHOLE):
+        try:
+            url = self._accounts.url(call.arguments)
+        except ProposalError as error:
+            return NoAnswer(reason=described(error))
+        match await self._asked(call, url, _WHOLE):
             case Found(result=Mapping() as account):
                 return cast("Mapping[str, Json]", account)
             case NoAnswer() as nothing:
@@ -328,14 +345,8 @@ class HttpNode:
             case other:
                 return NoAnswer(reason=f"the node says {other!r} about the account")
 
-    async def _asked(self, call: Call, path: str, reading: Reading) -> LookOutcome:
-        reply = await self._exchange.carry(
-            call, method="GET", url=f"{self._url}{path}", body=None, effect=False
-        )
+    async def _asked(self, call: Call, url: str, reading: Reading) -> LookOutcome:
+        reply = await self._exchange.carry(call, method="GET", url=url, body=None, effect=False)
         if isinstance(reply, Reply):
             return answer_of(reply, reading)
         return NoAnswer(reason=reply.reason)
-
-
-def _quoted(value: Json) -> str:
-    return quote(str(value), safe="")

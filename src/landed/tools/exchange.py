@@ -117,7 +117,7 @@ class Exchange:
 
         headers = _OURS | {name.lower(): value for name, value in own.items()}
         if body is not None:
-            headers["content-type"] = "application/json"
+            headers.setdefault("content-type", "application/json")
         if effect and self._contract.keyed:
             headers[self._contract.keyed.lower()] = call.key
         if effect and self._contract.fence:

@@ -17,6 +17,7 @@ from landed.core.outcome import (
     Absent,
     Acknowledged,
     Found,
+    ListedEffect,
     LookOutcome,
     NotSent,
     Refused,
@@ -67,7 +68,7 @@ class _Changing(BlockingTool):
                 ready = self._ready(call)
                 if isinstance(ready, Note):
                     self._folder.change(call.key, ready)
-                    return Acknowledged(result=self._result(call, ready))
+                    return Acknowledged(result=self._result(ready))
                 return ready
         except RefusedError as error:
             return Refused(reason=described(error))
@@ -82,13 +83,15 @@ class _Changing(BlockingTool):
             raise RefusedError(f"{call.key} was closed")
         if earlier := folder.landed(call.key):
             self._check_same(call, earlier)
-            return Acknowledged(result=self._result(call, earlier))
+            return Acknowledged(result=self._result(earlier))
         content, there = self._wanted(call), folder.see(path)
         if (expected := self._expected(call)) not in ("", there.digest):
             raise RefusedError(f"{path} has changed: it is {there.digest} now, not {expected}")
         if self._keeps and there.bytes > KEPT_MAX_BYTES:
             raise RefusedError(f"{path} has {there.bytes} bytes, more than are kept to undo it")
         note = Note(
+            tool=self.name,
+            key=call.key,
             path=path,
             before=there.digest,
             after=NONE if content is None else digest_of(content),
@@ -97,9 +100,16 @@ class _Changing(BlockingTool):
         folder.ready(call.key, note, content, mode=there.mode, keeps=self._keeps)
         return note
 
+    def _list(self, since: float) -> tuple[ListedEffect, ...]:
+        return tuple(
+            ListedEffect(id=note.path, key=note.key, result=self._result(note))
+            for note in self._folder.landed_since(since)
+            if note.tool == self.name
+        )
+
     def _lookup(self, call: Call) -> LookOutcome:
         note = self._folder.landed(call.key)
-        return Absent() if note is None else Found(result=self._result(call, note))
+        return Absent() if note is None else Found(result=self._result(note))
 
     def _close(self, call: Call) -> LookOutcome:
         with self._folder.locked():
@@ -111,13 +121,13 @@ class _Changing(BlockingTool):
     def _check_same(self, call: Call, earlier: Note) -> None:
         """Refuse a key that comes back with other arguments."""
 
-    def _result(self, call: Call, note: Note) -> Json:
+    def _result(self, note: Note) -> Json:
         return {
             "path": note.path,
             "digest": note.after,
             "bytes": note.bytes,
             "replaced": note.before,
-            "write": call.key,
+            "write": note.key,
         }
 
 
@@ -268,6 +278,7 @@ _EXACT: Mapping[str, object] = {
     "compares_payload": True,
     "lookup": True,
     "close": True,
+    "list_effects": True,
 }
 
 _SHOWN = {

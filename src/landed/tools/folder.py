@@ -24,13 +24,14 @@ import stat
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
-from typing import cast
 
 from landed.core.errors import ProposalError, RefusedError
 
 NOTES = ".landed"
 PATH_MAX_CHARS, NAME_MAX_BYTES, DEPTH_MAX = 1_000, 200, 32
+LISTED_MAX = 1_000
 NONE = "none"
 """The digest of a file that is not there."""
 
@@ -49,6 +50,8 @@ class RenameError(Exception):
 class Note:
     """What a change is about to do, or did: from the digest `before` to the digest `after`."""
 
+    tool: str
+    key: str
     path: str
     before: str
     after: str
@@ -115,7 +118,15 @@ class Folder:
     def note(self, key: str) -> Note | None:
         """Return what was noted under a key, None where nothing was."""
         text = self._kept(f"{_plain(key)}.json")
-        return None if text is None else Note(**cast("dict[str, object]", json.loads(text)))  # type: ignore[arg-type]
+        return None if text is None else _note_of(text)
+
+    def landed_since(self, at: float) -> list[Note]:
+        """Return what landed since a time (UTC, seconds), at most LISTED_MAX."""
+        if not (self.root / NOTES).is_dir():
+            return []
+        files = islice((self.root / NOTES).glob("*.json"), LISTED_MAX)
+        notes = [_note_of(file.read_bytes()) for file in files if file.stat().st_mtime >= at]
+        return [note for note in notes if self.landed(note.key)]
 
     def landed(self, key: str) -> Note | None:
         """Return what landed under a key, None where nothing did so far."""
@@ -225,6 +236,10 @@ class Folder:
 def sync(folder: int) -> None:
     """Make the names in a folder durable; `folder` is its open descriptor."""
     os.fsync(folder)
+
+
+def _note_of(text: bytes) -> Note:
+    return Note(**json.loads(text))
 
 
 def _plain(key: str) -> str:

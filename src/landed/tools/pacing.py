@@ -174,7 +174,11 @@ class _Lane:
         return now
 
     def slow_down(self, *, now: float, chance: float, wait_s: float | None) -> float:
-        self.strikes = min(self.strikes + 1, STRIKES_MAX)
+        if now >= self.held_until:
+            self.strikes = min(self.strikes + 1, STRIKES_MAX)
+        elif wait_s is None:
+            # An answer to what had left before the hold: the same trouble, not more of it.
+            return self.held_until
         if wait_s is None:
             pause_s = self.pace.backoff.wait_s(self.strikes, chance)
         else:

@@ -22,6 +22,7 @@ from landed.core.outcome import (
     Absent,
     Acknowledged,
     Found,
+    ListedEffect,
     LookOutcome,
     NotSent,
     NotYet,
@@ -39,6 +40,7 @@ KEY = "landed_key"
 TABLE = "landed_operation"
 ROWS_MAX = 100
 """Rows of a statement that returns some; a statement that returns more is refused."""
+LISTED_MAX = 1_000
 
 # Every read comes after the commit that it asks about: there is one position before, and one after.
 AFTER = 1
@@ -140,6 +142,7 @@ class SqlTool(BlockingTool):
             "compares_payload": True,
             "lookup": True,
             "close": True,
+            "list_effects": True,
             "read_back": bool(outcome),
             "effect": Effect(effect),
         }
@@ -204,7 +207,8 @@ class SqlTool(BlockingTool):
 
     def _taken(self, connection: Connection, call: Call, *, closed: int = 0) -> bool:
         """Take the key; whether it was taken already. Whoever comes second waits for the first."""
-        row = {KEY: call.key, "payload": _payload(call), "closed": closed, "at": call.sent_at}
+        row = {"payload": _payload(call), "closed": closed, "at": call.sent_at}
+        row |= {KEY: call.key, "tool": self.name}
         return self._run(connection, _TAKE, row).rowcount == 0
 
     def _effect(self, connection: Connection, call: Call) -> tuple[Json, int]:
@@ -228,6 +232,16 @@ class SqlTool(BlockingTool):
             return None
         closed, payload, result = rows[0]
         return bool(closed), str(payload), None if closed else json.loads(str(result))
+
+    def _list(self, since: float) -> tuple[ListedEffect, ...]:
+        with self._open() as connection:
+            rows = self._run(connection, _LIST, {"at": since, "tool": self.name}).fetchmany(
+                LISTED_MAX
+            )
+        return tuple(
+            ListedEffect(id=str(key), key=str(key), result=json.loads(str(result)))
+            for key, result in rows
+        )
 
     def _lookup(self, call: Call) -> LookOutcome:
         with self._open() as connection:
@@ -326,12 +340,14 @@ def outbox(
 
 
 _MAKE = """CREATE TABLE IF NOT EXISTS {table} (
-    landed_key TEXT PRIMARY KEY, payload TEXT NOT NULL, result TEXT,
+    landed_key TEXT PRIMARY KEY, tool TEXT NOT NULL, payload TEXT NOT NULL, result TEXT,
     closed INTEGER NOT NULL, at DOUBLE PRECISION NOT NULL)"""
-_TAKE = """INSERT INTO {table} (landed_key, payload, closed, at)
-    VALUES (:landed_key, :payload, :closed, :at) ON CONFLICT (landed_key) DO NOTHING"""
+_TAKE = """INSERT INTO {table} (landed_key, tool, payload, closed, at)
+    VALUES (:landed_key, :tool, :payload, :closed, :at) ON CONFLICT (landed_key) DO NOTHING"""
 _KEEP = "UPDATE {table} SET result = :result WHERE landed_key = :landed_key"
 _LOOK = "SELECT closed, payload, result FROM {table} WHERE landed_key = :landed_key"
+_LIST = """SELECT landed_key, result FROM {table}
+    WHERE closed = 0 AND tool = :tool AND at >= :at ORDER BY at"""
 _FORGET = "DELETE FROM {table} WHERE at < :at"
 
 
@@ -347,7 +363,7 @@ def _check(tool: str, statements: Sequence[str], arguments: frozenset[str], tabl
 
 
 def _payload(call: Call) -> str:
-    return fingerprint(dict(call.arguments), domain=f"sql/{call.tool}")
+    return fingerprint(dict(call.arguments), domain="sql")
 
 
 def _begin(connection: Connection) -> None:

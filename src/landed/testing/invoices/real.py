@@ -95,10 +95,12 @@ class Place:
     def _killed(self, point: str) -> bool:
         """Run an agent process that is killed; whether it was, with its last call in doubt."""
         agent = self._agent(point)
+        self._services(until=time.time())
         how = "killed by SIGKILL" if agent.was_killed else f"gone with status {agent.status}"
         self._add(f"agent {agent.pid} is {how}; nobody has told the user anything")
-        self._services(until=time.time())
         _, operations = self._records(View.CACHE)
+        if not operations:
+            return False
         last = operations[-1]
         doubt = ", no answer written down: in doubt" if last.state is State.SENT else ""
         self.timeline.add("store", f"{last.tool} is `{last.state}`{doubt}", operation=last.id)
@@ -156,9 +158,7 @@ class Place:
 
 
 @contextmanager
-def _place(
-    scenario: InvoiceScenario, say: Callable[[Line], None]
-) -> Generator[Place]:
+def _place(scenario: InvoiceScenario, say: Callable[[Line], None]) -> Generator[Place]:
     """Start the services as processes, in a directory that is removed afterwards."""
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="landed-invoice-")))
@@ -189,9 +189,7 @@ def _started(
                 faults=scenario.faults,
                 settings=Invoicing(today=TODAY),
             ),
-            pool.submit(
-                mailbox.start, db=str(place / "mailbox.db"), faults=scenario.mail_faults
-            ),
+            pool.submit(mailbox.start, db=str(place / "mailbox.db"), faults=scenario.mail_faults),
         )
     for each in coming:
         if each.exception() is None:

@@ -36,7 +36,8 @@ class End:
 class InvoiceScenario:
     """What happens, and how it must end; `kill` are the points where the processes are killed.
 
-    `design` and `manner` are ours unless a wrong one is to be seen failing. `looks` says whether
+    `design` and `manner` are ours unless a wrong one is to be seen failing, which `wrong` says
+    beforehand. `looks` says whether
     anybody can look into the mailbox. Where it is not `tabulated`, nothing is said of its end.
     """
 
@@ -52,6 +53,7 @@ class InvoiceScenario:
     )
     design: Design = RIGHT
     manner: Manner = OURS
+    wrong: str = ""
     kill: tuple[str, ...] = ()
     language: str = "en"
     tabulated: bool = True

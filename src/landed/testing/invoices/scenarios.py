@@ -159,9 +159,7 @@ LOOP = replace(
     name="invoice-loop",
     line="The model sends the same plan five times at once, and once more: one draft.",
     script=looped,
-    end=End(
-        invoices=(DRAFT,), asked=0, says={"en": ("drafted D1",), "es": ("borrador D1",)}
-    ),
+    end=End(invoices=(DRAFT,), asked=0, says={"en": ("drafted D1",), "es": ("borrador D1",)}),
 )
 
 INVOICES: tuple[InvoiceScenario, ...] = (

@@ -3,6 +3,7 @@
 import asyncio
 
 from landed.core.approval import Purpose
+from landed.core.canonical import Json
 from landed.core.plan import PlanState
 from landed.core.session import Input
 from landed.core.value import PlanValue
@@ -38,7 +39,7 @@ async def _one_by_one(clerk: Clerk) -> None:
     words = _words(clerk)
     heard = await clerk.listen(words.order, delivery="d1")
     steps = clerk.read(heard, words.order)
-    made = {}
+    made: dict[int, Json] = {}
     for number in range(1, len(steps) + 1):
         step = arguments_with(steps, made)[number - 1]
         plan = await clerk.act(heard, (step,))

@@ -65,6 +65,8 @@ class InvoiceStage:
     def play(self, kill: Sequence[str]) -> None:
         """Run one process after the other until one of them gets to the end of the script."""
         kills = [*kill, ""]
+        if self.scenario.wrong:
+            self.timeline.add("wrong", self.scenario.wrong)
         for number in range(PROCESSES_MAX):
             point = kills[number] if number < len(kills) else ""
             ended = self.world.run(partial(self._process, point))

@@ -94,6 +94,18 @@ WRONG: Mapping[str, Callable[[InvoiceScenario], InvoiceScenario]] = {
     "cancel_kills": _with(CANCEL_KILLS),
 }
 
+# What each one costs, as the first line of its timeline says it.
+COSTS: Mapping[str, str] = {
+    "end_in_error": "the customer gets two mails, of two invoices",
+    "no_drain": "nobody knows whether the mail went out",
+    "consume_on_mismatch": "a stranger cancels the plan by trying",
+    "lenient_yes": "what runs has the date that was to be changed",
+    "model_key": "two drafts",
+    "retry_new_plan": "the invoice is issued twice, under two numbers",
+    "ask_each_step": "four questions instead of one",
+    "cancel_kills": "something is there that nobody knows of",
+}
+
 # By the scenario, and the one wrong design that is switched on.
 FAILURES: Mapping[tuple[str, str], End] = {
     ("invoice-redeploy", "end_in_error"): End(
@@ -143,11 +155,11 @@ def switched(scenario: InvoiceScenario, **switches: object) -> InvoiceScenario:
     """
     known = {each.name for each in fields(InvoiceSwitches)}
     if strange := sorted(set(switches) - known):
-        raise ValueError(f"{', '.join(strange)}: not with {scenario.name}, which is an invoice's")
+        raise ValueError(f"not with an invoice scenario such as this: {', '.join(strange)}")
     wanted = InvoiceSwitches(**switches)  # type: ignore[arg-type]
     changed = replace(scenario, language=wanted.language)
     for name in sorted(wanted.wrong):
-        changed = WRONG[name](changed)
+        changed = replace(WRONG[name](changed), wrong=f"--{name.replace('_', '-')}: {COSTS[name]}")
     if wanted.kill:
         changed = replace(changed, kill=wanted.kill, tabulated=wanted.kill == scenario.kill)
     if not wanted.wrong:
@@ -156,16 +168,3 @@ def switched(scenario: InvoiceScenario, **switches: object) -> InvoiceScenario:
     if end is None:
         return replace(changed, tabulated=False)
     return replace(changed, end=end)
-
-
-# A mail that goes out twice, a number too many, a wrong date: what each one costs, in a line.
-COSTS: Mapping[str, str] = {
-    "end_in_error": "the customer gets two mails, of two invoices",
-    "no_drain": "nobody knows whether the mail went out",
-    "consume_on_mismatch": "a stranger cancels the plan by trying",
-    "lenient_yes": "what runs has the date that was to be changed",
-    "model_key": "two drafts",
-    "retry_new_plan": "the invoice is issued twice, under two numbers",
-    "ask_each_step": "four questions instead of one",
-    "cancel_kills": "something is there that nobody knows of",
-}

@@ -55,9 +55,7 @@ def _whole(days_before: int) -> tuple[Wanted, ...]:
         _draft(),
         Wanted(tool="issue_invoice", arguments={"draft": "$1"}),
         Wanted(tool="send_invoice", arguments={"invoice": "$2", "to": ADDRESS}),
-        Wanted(
-            tool="schedule_reminder", arguments={"invoice": "$2", "days_before": days_before}
-        ),
+        Wanted(tool="schedule_reminder", arguments={"invoice": "$2", "days_before": days_before}),
     )
 
 

@@ -3,8 +3,8 @@
     python -m landed.testing.worlds.serve restaurant \
         --db PATH --port 0 --faults JSON --settings JSON
 
-prints one line, `ready http://127.0.0.1:PORT`, and serves until it is terminated; `texts` and
-`invoicing` are the other worlds it knows. `start` does the same from Python and waits for that
+prints one line, `ready http://127.0.0.1:PORT`, and serves until it is terminated; the
+other worlds it knows are in `WORLDS`. `start` does the same from Python and waits for that
 line.
 """
 
@@ -27,8 +27,17 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from landed.testing.worlds import invoicing, restaurant, texts
+from landed.testing.worlds import chain, cluster, invoicing, payments, restaurant, texts
 from landed.testing.worlds.faults import CUT, Clock, Fault
+
+Settings = (
+    chain.Chain
+    | cluster.Cluster
+    | invoicing.Invoicing
+    | payments.Payments
+    | restaurant.Restaurant
+    | texts.Texts
+)
 
 HOST = "127.0.0.1"
 LINE_MAX = 200
@@ -47,7 +56,10 @@ class _World:
 
 
 WORLDS = {
+    "chain": _World(chain.app, chain.Chain),
+    "cluster": _World(cluster.app, cluster.Cluster),
     "invoicing": _World(invoicing.app, invoicing.Invoicing),
+    "payments": _World(payments.app, payments.Payments),
     "restaurant": _World(restaurant.app, restaurant.Restaurant),
     "texts": _World(texts.app, texts.Texts),
 }
@@ -100,7 +112,7 @@ def start(
     db: str,
     port: int = 0,
     faults: Sequence[Fault] = (),
-    settings: invoicing.Invoicing | restaurant.Restaurant | texts.Texts | None = None,
+    settings: Settings | None = None,
     ready_within_s: float = 20.0,
 ) -> ServedWorld:
     """Start `world` in a child process and return once it accepts requests.
