@@ -35,6 +35,7 @@ from landed.testing.invoices.switches import switched
 from landed.testing.invoices.words import EVE, LANGUAGES, READ, WORDS
 from landed.testing.models import Wanted
 from landed.testing.sim import World
+from landed.testing.worlds.mail_faults import MailFault
 from landed.tools.letters import operation_of
 from tests.reading import held, texts
 
@@ -378,6 +379,30 @@ def test_a_plan_that_breaks_off_says_where_in_four_parts() -> None:
     assert places == sorted(places)
     assert "550 5.1.1" in message
     assert message.endswith("Shall I retry?")
+
+
+@pytest.mark.req("S4-44")
+@pytest.mark.parametrize("looks", [True, False], ids=["can look", "nobody can look"])
+def test_a_mail_whose_answer_was_lost_is_found_or_what_follows_waits(looks: bool) -> None:
+    lost = MailFault(kind="lose_reply")
+    ran = run(replace(INVOICE, mail_faults=(lost,), looks=looks))
+
+    assert len(held(ran, "mailbox")) == 1
+    assert len([text for text in texts(ran, "tool.sent") if "send_invoice" in text]) == 1
+    assert (ran.message == run(INVOICE).message) is looks
+    assert ("Not known yet: I may have emailed" in ran.message) is not looks
+    assert ("Not done before that is known: Remind Marta" in ran.message) is not looks
+    assert "Shall I retry?" not in ran.message
+
+
+def test_a_greylisted_mail_is_sent_again_by_itself_under_the_same_id() -> None:
+    ran = run(replace(INVOICE, mail_faults=(MailFault(kind="greylist", times=2),)))
+
+    assert ran.as_described is True
+    refused = [text for text in texts(ran, "mailbox") if "450" in text]
+    assert len(refused) == 2
+    (mail,) = ran.world["mailbox"]
+    assert mail["message_id"] == "<op-a3@studio.example>"
 
 
 @pytest.mark.req("S1-38", "S1-39", "S1-40", "S1-65", "F1-06")

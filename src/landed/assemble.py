@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from landed.core.errors import ContractError, StoreError
 from landed.core.store import Store
 from landed.core.tool import Tool
+from landed.runtime.notifying import Notify
 from landed.runtime.opened import Settings
 from landed.runtime.parts import assemble, register
 from landed.runtime.permissions import Permissions
@@ -22,6 +23,7 @@ async def open_runtime(
     plan_for: PlanFor = no_plan_for,
     permissions: Permissions | None = None,
     secret: bytes | Sequence[bytes] = b"",
+    notify: Notify | None = None,
 ) -> AsyncGenerator[Runtime]:
     """Open a runtime on a store and enter it; the way to use `landed`.
 
@@ -34,6 +36,7 @@ async def open_runtime(
     `permissions` says who may do what; a tool that needs a permission is refused without it. With a
     `secret` the journal's links are keyed and approvals are sealed: whoever can edit the file still
     cannot forge it. To rotate it, give the new one and then the old ones, whose links stay good.
+    `notify` is told of each case that opens.
 
     Raises `ContractError` for a tool that contradicts itself and `StoreError` for a store that
     cannot be opened; the text says what to do.
@@ -49,6 +52,7 @@ async def open_runtime(
             plan_for=plan_for,
             permissions=permissions,
             secrets=secrets,
+            notify=notify,
         )
         async with runtime:
             yield runtime

@@ -18,8 +18,9 @@ from landed.core.absorb import RETENTION_TRUSTED
 from landed.core.contract import UNDECLARED, Contract, Effect, Risk
 from landed.core.declared import from_values, values
 from landed.core.doubt import Close, LookUp, SendAgain, doubt
-from landed.core.errors import ContractError
+from landed.core.errors import ContractError, ProposalError
 from landed.core.operation import Operation, State
+from landed.core.outcome import Acknowledged
 from landed.tools.http import HttpTool
 from tests.core.build import operation
 from tests.tools.calls import call_of
@@ -128,7 +129,7 @@ def test_a_service_that_replays_its_failures_is_known_for_it_and_can_be_asked() 
     refund = catalogue.contract("stripe.refund")
     assert refund.replays_failures
     assert refund.contract.lookup
-    text = shipped()["stripe.toml"].replace("422, 429]", "422, 429, 500]")
+    text = shipped()["stripe.toml"].replace("415, 422]", "415, 422, 500]")
     (first, *_) = lint_file(text, origin="stripe.toml")
     assert first.severity is Severity.ERROR
     assert "replays a 500" in first.text
@@ -136,8 +137,8 @@ def test_a_service_that_replays_its_failures_is_known_for_it_and_can_be_asked() 
 
 def test_codes_that_may_mean_still_running_are_no_refusals_where_the_service_says_so() -> None:
     assert 422 not in catalogue.contract("adyen.payment").contract.refusals
-    assert 429 not in catalogue.contract("checkout.payment").contract.refusals
-    assert {422, 429} <= set(catalogue.contract("stripe.refund").contract.refusals)
+    assert all(429 not in entry.contract.refusals for entry in EVERY.values())
+    assert {402, 422} <= set(catalogue.contract("stripe.refund").contract.refusals)
 
 
 # Keys are forgotten.
@@ -230,7 +231,8 @@ def test_an_entry_makes_an_http_tool_that_sends_the_key_in_the_header_of_the_ser
     assert values(tool.contract) == values(catalogue.contract("checkout.refund").contract)
 
 
-def test_an_entry_makes_a_function_a_tool_and_its_key_fits() -> None:
+@pytest.mark.field("A11")
+def test_an_entry_makes_a_function_a_tool_whose_key_no_model_fills() -> None:
     entry = catalogue.contract("square.refund")
 
     @landed.tool(**entry.promises)
@@ -238,6 +240,10 @@ def test_an_entry_makes_a_function_a_tool_and_its_key_fits() -> None:
         return {"id": idempotency_key}
 
     assert "idempotency_key" not in str(refund.schema)
+    with pytest.raises(ProposalError, match="idempotency_key"):
+        refund.check({"payment_id": "p1", "cents": 5, "idempotency_key": "minted by a model"})
+    sent = asyncio.run(refund.send(call_of({"payment_id": "p1", "cents": 5}, key="op-7")))
+    assert sent == Acknowledged(result={"id": "op-7"})
     assert refund.contract.keyed == "idempotency_key"
     assert refund.contract.retention_s == HOUR_S
     # The means to look were not given, so it has no lookup, whatever the service offers.

@@ -41,8 +41,6 @@ def test_of_a_sound_contract_nothing_is_said() -> None:
 @pytest.mark.parametrize(
     ("contract", "told"),
     [
-        (UNDECLARED, "a write without a contract"),
-        (replace(UNDECLARED, service="bank"), "a write without a contract"),
         (replace(SOUND, keyed="", compares_payload=False), "promises about a key"),
         (replace(SOUND, key_form="{session}"), "key_form must contain {operation}"),
         (replace(SOUND, says={"fr": {}}), "says has no words in 'fr'"),
@@ -236,10 +234,20 @@ def test_the_tools_of_an_app_are_linted_as_they_are() -> None:
 
 
 @pytest.mark.field("A10")
-def test_a_foreign_tool_without_a_contract_is_an_error() -> None:
-    (problem,) = lint_tools([Foreign()])
+@pytest.mark.parametrize("service", ["", "the server"])
+def test_a_foreign_tool_without_a_contract_is_an_error(service: str) -> None:
+    (problem,) = lint_tools([Foreign(contract=replace(UNDECLARED, service=service))])
     assert (problem.where, problem.severity) == ("drop_table", Severity.ERROR)
     assert "a write without a contract" in problem.text
+
+
+def test_a_tool_that_was_declared_to_promise_nothing_is_only_warned_of() -> None:
+    @landed.tool(effect="irreversible", risk="confirm")
+    async def mail(to: str) -> None: ...
+
+    (problem,) = lint_tools([mail])
+    assert problem.severity is Severity.WARNING
+    assert "goes to a person" in problem.text
 
 
 def test_a_key_in_a_header_is_not_filled_by_the_model() -> None:

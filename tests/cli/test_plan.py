@@ -4,9 +4,11 @@ import asyncio
 import os
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -64,6 +66,19 @@ def test_a_plan_whose_time_is_over_is_not_listed_as_waiting(shop: Shop) -> None:
     said = shop.run("plan", "approve", plan, "--as", "ana")
     assert said.exit_code == 1
     assert "the time to answer is over" in said.output
+
+
+@pytest.mark.field("C19")
+def test_a_retry_whose_time_is_over_is_not_listed_either(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = shop.propose().plan
+    close_series()
+    assert shop.run("plan", "approve", plan, "--as", "ana", app=True).exit_code == 1
+    assert [row["plan"] for row in shop.read("plan", "list")] == [plan]
+    later = time.time() + 700.0
+    monkeypatch.setattr("landed.cli.plan.time", SimpleNamespace(time=lambda: later))
+    assert shop.read("plan", "list") == []
 
 
 def test_an_empty_store_lists_nothing_and_a_missing_one_is_not_made(shop: Shop) -> None:
@@ -180,13 +195,14 @@ def test_a_stop_from_another_process_reaches_the_one_that_runs_it(shop: Shop) ->
             heard = await rt.receive("do both", principal="ana")
             running = asyncio.ensure_future(rt.propose(calls, ask=heard.ask("act")))
             await begun.wait()
-            (row,) = await asyncio.to_thread(shop.read, "plan", "list")
-            stopped = await asyncio.to_thread(
-                shop.run, "plan", "stop", row["plan"], "--as", "ana", "--why", "enough"
-            )
-            assert stopped.exit_code == 0, stopped.output
-            assert (await rt.plan(row["plan"])).state == "stopping"
-            goes_on.set()
+            try:
+                (row,) = await asyncio.to_thread(shop.read, "plan", "list")
+                words = ("stop", row["plan"], "--as", "ana", "--why", "enough")
+                stopped = await asyncio.to_thread(shop.run, "plan", *words)
+                assert stopped.exit_code == 0, stopped.output
+                assert (await rt.plan(row["plan"])).state == "stopping"
+            finally:
+                goes_on.set()
             value = await running
         return value.state, [step.at for step in value.steps]
 

@@ -155,6 +155,7 @@ class Office(Conversation):
     def propose(self, *calls: Wanted, token: str = "tok", **fields: Any) -> list[str]:
         """These calls are shown to the person, who is asked for a yes."""
         bound = {name: fields.pop(name) for name in ("typed", "hash") if name in fields}
+        question = fields.pop("question", "Shall I do it?")
         plan = wanting(
             calls,
             self.tools,
@@ -165,9 +166,7 @@ class Office(Conversation):
             **fields,
         )
         yes = approval(plan, token=token, **bound)
-        asked = Planned(
-            plan=plan, ask_name=ask_name(plan.ask), approval=yes, question="Shall I do it?"
-        )
+        asked = Planned(plan=plan, ask_name=ask_name(plan.ask), approval=yes, question=question)
         return self.lap(asked)
 
     def run(self, *calls: Wanted, **fields: Any) -> list[str]:

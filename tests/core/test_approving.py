@@ -330,6 +330,23 @@ def test_nothing_is_offered_that_could_not_follow(purpose, token):
     assert office.problem is Problem.OVER
 
 
+def test_one_that_lapsed_is_offered_anew_and_asked_about_anew_while_the_plan_stands():
+    office = partial()
+    office.answer(None, said="why?")
+    assert office.states(RETRY, "q-2") == ["lapsed", "lapsed"]
+    written = office.offer(Purpose.RETRY, "again", question="Shall I retry?")
+    assert written == ["q-3 asked", f"{RETRY} approval_renewed"]
+    assert (office.approvals[RETRY].question, office.question.subject) == ("q-3", RETRY)
+    assert office.answer(True, said="yes")[-1] == "op-3 sent"
+
+
+def test_other_words_change_nothing_where_the_approval_was_taken_behind_our_back():
+    office = proposed()
+    edit(office, approval_record(replace(office.approvals[YES], state=ApprovalState.TAKEN)))
+    office.answer(None, said="what was it about?")
+    assert office.states("plan-T1", YES) == ["proposed", "taken"]
+
+
 def test_a_yes_that_was_answered_is_not_handed_out_anew():
     office = partial()
     office.answer(False, said="no")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from landed.core.absorb import Looked, Question, Replied
-from landed.core.changes import Stored, apply
+from landed.core.changes import Kind, Stored, apply
 from landed.core.contract import Contract, Interrupt
 from landed.core.next import what_next
 from landed.core.operation import MOVES, STATES, Happened, Operation, State
@@ -149,7 +149,9 @@ def laps(walk: tuple[Contract, list[Act]]) -> Iterator[Lap]:
         decided = what_next(scope, RULES, state.now)
         state.store, records = apply(state.store, decided.changes)
         state.operations = dict(decided.operations)
-        state.operations |= {each.id: from_record(each) for each in records}
+        state.operations |= {
+            each.id: from_record(each) for each in records if each.kind is Kind.OPERATION
+        }
         _start(state, decided)
         yield Lap(before, decided, state.operations, state.store, contract, state.now)
 

@@ -253,6 +253,14 @@ def test_a_stop_before_the_yes_is_a_no_and_that_yes_is_good_no_more():
     assert (office.problem, office.leaves) == (Problem.DECLINED, [])
 
 
+def test_a_stop_before_a_yes_that_nobody_is_asked_for_is_a_no_too():
+    office = Office()
+    office.propose(*WHOLE, question="")
+    office.stop()
+    assert office.states("plan-T1") == ["declined"]
+    assert office.questions == {}
+
+
 def test_a_stop_leaves_the_yes_to_another_plan_alone():
     office = Office()
     office.propose(*WHOLE)

@@ -13,7 +13,7 @@ from landed.core.history import has_endings, history
 from landed.core.journal import Entry, body_of
 from landed.core.outcome import Acknowledged, AnswerLost, Refused
 from landed.core.plan import At, Place, Plan, PlanEvent, PlanState
-from landed.core.plan_sentences import ENDINGS
+from landed.core.plan_sentences import ENDINGS, not_taken
 from landed.core.preview import Changed, Preview
 from landed.core.report import report
 from landed.core.telling import (
@@ -337,6 +337,23 @@ def test_an_answer_that_is_no_answer_closes_the_question_and_is_told_to_have():
     late.propose(*WHOLE, previews=SAYS)
     late.now += ANSWER_S
     assert told(late).startswith("Nobody answered in time.")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_an_answer_that_was_not_taken_is_told_in_the_turn_it_came_in_and_why(language):
+    office = Office()
+    office.propose(*WHOLE, previews=SAYS)
+    office.now += ANSWER_S
+    office.answer(True, said="yes")
+    too_late = not_taken("expired", asked=False, language=language)
+    assert told(office, language, turn="T2") == too_late
+    assert too_late.startswith(not_taken("expired", asked=True, language=language))
+
+
+def test_an_answer_that_was_taken_is_told_with_what_it_came_to():
+    office = ran("D1", "F1", "M1")
+    assert told(office, turn="T2") == told(office, turn="T1")
+    assert "(F1)" in told(office, turn="T2")
 
 
 def test_reads_are_told_only_where_one_had_no_answer():

@@ -317,3 +317,13 @@ def test_an_undo_whose_arguments_are_not_known_puts_it_before_a_person(contract)
     talk.revise(book("Sat"))
     talk.lands("op-2", "R2")
     assert talk.states(RELEASE) == ["questioned"]
+
+
+def test_what_says_of_itself_that_it_cannot_be_undone_puts_it_before_a_person():
+    talk = Conversation(tools={**TOOLS, "reserve": replace(RESERVE, undo_where="free")})
+    talk.ask(book("Fri"))
+    talk.reply("op-1", Acknowledged(result={"id": "R1", "free": False}))
+    talk.revise(book("Sat"))
+    talk.lands("op-2", "R2")
+    assert (talk.states(RELEASE), talk.leaves) == (["questioned"], [])
+    assert "it says of itself that it cannot be undone" in talk.question.text

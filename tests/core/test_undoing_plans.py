@@ -390,6 +390,17 @@ def test_what_was_waived_once_is_owed_again_when_the_whole_is_taken_back():
     assert office.plans["plan-T1"].state is PlanState.UNDONE
 
 
+def test_what_is_asked_about_is_asked_about_no_more_when_the_whole_is_taken_back():
+    office = Office(tools=dict(TOOLS))
+    office.ask(book("Fri"), book("Sun"))
+    office.carried_out("R1", "R2")
+    office.revise(book("Fri"))
+    assert office.states("release/op-2", "q-1") == ["questioned", "open"]
+    written = office.tell(PlanEvent.UNDO_ASKED, plan="plan-T1")
+    assert "q-1 lapsed" in written
+    assert office.states("release/op-2") == ["undoing"]
+
+
 def test_what_was_owed_for_a_replacement_is_taken_back_at_once_when_the_whole_is():
     office = Office(tools=dict(TOOLS))
     office.ask(book("Fri"))

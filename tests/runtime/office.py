@@ -122,7 +122,12 @@ class Office:
         async def mail(invoice: str, to: str) -> dict[str, str]:
             return self.did("mail", invoice, to)
 
-        @tool(effect="irreversible", risk="confirm", accepts={"invoice": "invoice"})
+        @tool(
+            effect="irreversible",
+            risk="confirm",
+            accepts={"invoice": "invoice"},
+            permission="reminder.schedule",
+        )
         async def remind(invoice: str, days: int) -> dict[str, str]:
             return self.did("remind", invoice, days)
 

@@ -1,11 +1,9 @@
 """What the tests of plans at the runtime share: an office whose tools count at the far side."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from landed.core.approval import Purpose
-from landed.core.canonical import Json
-from landed.core.changes import Changes, Record
+from landed.core.changes import Changes, Kind, Record
 from landed.core.plan import Wanted
 from landed.core.tool import Call
 from landed.core.value import PlanValue
@@ -84,6 +82,17 @@ async def propose(
     return await rt.propose(wanted, ask=heard.ask(call_id), **asked)
 
 
+async def only_plan(rt: Runtime) -> str:
+    """The plan of the session, as code of any process finds it: by what the store holds."""
+    held = await rt.driver.store.session_records(tenant="default", session="main")
+    return next(record.id for record in held if record.kind is Kind.PLAN)
+
+
+async def journal(rt: Runtime) -> list[str]:
+    """Every event so far."""
+    return [entry.event for entry in await rt.driver.store.journal()]
+
+
 async def undo_token(rt: Runtime, plan: str) -> str:
     """Hand out the button that takes a plan back."""
     offer = await rt.offer(plan, Purpose.UNDO)
@@ -94,11 +103,6 @@ async def undo_token(rt: Runtime, plan: str) -> str:
 def landed_in_order(rig: Rig) -> list[object]:
     """What took effect at the far side, in order."""
     return list(rig.far.arguments.values())
-
-
-def moved_by(rig: Rig, record: str) -> list[str]:
-    """The events of one record."""
-    return rig.events(record)
 
 
 class Rights:
@@ -137,8 +141,3 @@ class UnitsCounted(Wrapped):
 def at_of(value: PlanValue) -> list[str]:
     """How far each step of a plan has come."""
     return [str(step.at) for step in value.steps]
-
-
-def named(call: Mapping[str, Json]) -> str:
-    """The one argument of the office's tools."""
-    return str(call["what"])

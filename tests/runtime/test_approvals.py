@@ -104,9 +104,8 @@ def test_an_undo_may_come_for_an_hour(rig: OfficeRig, after_s: float, state: str
         offer = await rt.offer(done.plan, Purpose.UNDO)
         assert offer is not None
         assert offer.answer_by == done.undo_by is not None
-        await asyncio.sleep(
-            offer.answer_by - rt.driver.clock.now() - 3600.0 + after_s
-        )  # virtual time
+        ended_at = offer.answer_by - 3600.0
+        await asyncio.sleep(ended_at - rt.driver.clock.now() + after_s)  # virtual time
         late = await rt.plan(done.plan)
         assert (late.undo_by is None) == (state == "expired")
         undo = rt.approve(token=offer.token, purpose=Purpose.UNDO, principal="ana")
@@ -406,6 +405,7 @@ def test_who_first_asks_why_it_did_not_work_may_still_try_it_again(
     assert rig.office.done == ["draft", "issue", "mail", "remind"]
 
 
+@pytest.mark.req("S1-40")
 def test_to_try_again_as_the_person_needs_no_question_to_be_open(rig: OfficeRig) -> None:
     rig.office.refuses = {"issue"}
 
@@ -414,6 +414,41 @@ def test_to_try_again_as_the_person_needs_no_question_to_be_open(rig: OfficeRig)
         await rt.approve(token=token_of(value), principal="ana")
         await rt.receive("why?", principal="ana")
         rig.office.refuses = set()
-        return await rt.retry(value.plan, principal="ana")
+        done = await rt.retry(value.plan, principal="ana")
+        return done, await rt.approve(token=token_of(value), principal="ana")
 
-    assert rig.run(script).state is PlanState.DONE
+    done, first = rig.run(script)
+    assert (done.state, done.attempt) == (PlanState.DONE, 2)
+    assert (first.state, first.attempt, first.replayed) == (PlanState.PARTIAL, 1, True)
+    assert "Couldn't: Issue the draft" in first.text
+    assert (len(first.operations), len(done.operations)) == (2, 5)
+    assert rig.office.done == ["draft", "issue", "mail", "remind"]
+
+
+@pytest.mark.req("S1-58")
+@pytest.mark.parametrize("by_token", [True, False])
+def test_who_takes_a_half_done_plan_back_is_not_asked_any_more_whether_to_go_on(
+    rig: OfficeRig, by_token: bool
+) -> None:
+    rig.office.refuses = {"issue"}
+
+    async def script(rt: Runtime) -> Any:
+        value = await proposed(rt, INVOICE)
+        partial = await rt.approve(token=token_of(value), principal="ana")
+        if by_token:
+            offer = await rt.offer(value.plan, Purpose.UNDO)
+            assert offer is not None
+            how = {"token": offer.token, "principal": "ana"}
+            undone = await rt.approve(purpose=Purpose.UNDO, **how)
+        else:
+            undone = await rt.undo(value.plan, principal="ana")
+        await rt.receive("yes", principal="ana")
+        await asyncio.sleep(5.0)  # virtual time
+        return partial, undone, await rt.plan(value.plan)
+
+    partial, undone, after = rig.run(script)
+    assert partial.text.endswith("Shall I retry?")
+    assert (undone.state, undone.questions) == (PlanState.UNDONE, ())
+    assert "retry" not in undone.text
+    assert after.state is PlanState.UNDONE
+    assert rig.office.done == ["draft", "delete"]

@@ -9,6 +9,7 @@ import pytest
 
 import landed
 from landed.core.changes import Kind
+from landed.core.errors import ApprovalError, LandedError
 from landed.core.plan import PlanState
 from landed.core.value import PlanValue
 from landed.runtime.runtime import Runtime
@@ -24,7 +25,7 @@ from tests.runtime.office import (
     proposed_at_once,
     token_of,
 )
-from tests.runtime.stores import Conflicts, TroubledStore
+from tests.runtime.stores import Conflicts, SlowStore, TroubledStore
 
 
 @pytest.fixture
@@ -165,24 +166,30 @@ def test_a_yes_is_taken_once_also_where_its_commit_meets_others(rig: OfficeRig) 
     assert rig.office.done == ["pay"]
 
 
-def test_a_yes_that_comes_while_the_runtime_ends_is_carried_out_by_the_next(rig: OfficeRig) -> None:
+@pytest.mark.parametrize("after_s", [0.0, 0.05, 0.1, 0.15, 0.2])
+def test_a_yes_that_comes_while_the_runtime_ends_is_carried_out_by_the_next(
+    rig: OfficeRig, after_s: float
+) -> None:
+    rig.wrap = SlowStore
+
     async def leave(rt: Runtime) -> Any:
         value = await proposed(rt)
         yes = asyncio.ensure_future(rt.approve(token=token_of(value), principal="ana"))
-        for _ in range(3):
-            await asyncio.sleep(0)
+        await asyncio.sleep(after_s)  # virtual time
         await rt.drain()
-        return value, (await asyncio.gather(yes, return_exceptions=True))[0]
+        with pytest.raises(LandedError, match="not open"):
+            await rt.approve(token=token_of(value), principal="ana")
+        return value, await yes
 
     value, told = rig.run(leave)
     (approval,) = rig.records(Kind.APPROVAL)
+    assert approval.state == "taken"
+    assert told.state in (PlanState.RUNNING, PlanState.DONE)
+    assert (told.state is PlanState.DONE) == (rig.office.done == ["pay"])
 
     async def go_on(rt: Runtime) -> Any:
-        if approval.state == "open":
-            await rt.approve(token=token_of(value), principal="ana")
         return await at_rest(rt, value.plan)
 
-    assert isinstance(told, PlanValue | Exception | asyncio.CancelledError)
     assert rig.run(go_on).state is PlanState.DONE
     assert rig.office.done == ["pay"]
 
@@ -211,3 +218,50 @@ def test_what_was_sealed_with_an_older_secret_is_still_good(tmp_path: Path) -> N
         asyncio.run(process([b"new"], yes(second)))
     assert asyncio.run(process([b"newer", b"new", b"old"], yes(third))).state is PlanState.DONE
     assert office.done == ["pay", "pay"]
+
+
+@pytest.mark.req("S1-19", "S1-23")
+@pytest.mark.field("C3", "C31")
+@pytest.mark.parametrize("head_start_s", [0.0, 0.5])
+def test_a_click_in_one_process_and_a_yes_in_another_are_one_yes(
+    rig: OfficeRig, head_start_s: float
+) -> None:
+    value = rig.run(proposed)
+
+    async def click(rt: Runtime) -> Any:
+        return await rt.approve(token=token_of(value), principal="ana")
+
+    async def say(rt: Runtime) -> Any:
+        await rt.receive("yes", principal="ana", delivery="d1")
+        await rt.receive("yes", principal="ana", delivery="d1")
+        return await at_rest(rt, value.plan)
+
+    one = rig.start(click)
+    if head_start_s:
+        rig.world.pass_time(head_start_s)
+    two = rig.start(say)
+    three = rig.start(say)
+    rig.world.wait(one, two, three)
+    assert {each.result().state for each in (one, two, three)} == {PlanState.DONE}
+    assert rig.office.done == ["pay"]
+    assert rig.events().count("approval_taken") == 1
+    assert len(rig.records(Kind.INPUT)) == 2
+
+
+@pytest.mark.field("C17")
+@pytest.mark.parametrize("first", ["yes", "no"])
+def test_of_a_yes_and_a_no_at_once_one_counts_and_the_other_hears_so(
+    rig: OfficeRig, first: str
+) -> None:
+    async def script(rt: Runtime) -> Any:
+        value = await proposed(rt)
+        token = token_of(value)
+        verbs = [rt.approve, rt.decline] if first == "yes" else [rt.decline, rt.approve]
+        both = [verb(token=token, principal="ana") for verb in verbs]
+        return await asyncio.gather(*both, return_exceptions=True)
+
+    won, lost = rig.run(script)
+    assert won.state is (PlanState.DONE if first == "yes" else PlanState.DECLINED)
+    assert isinstance(lost, ApprovalError)
+    assert lost.problem == ("used" if first == "yes" else "declined")
+    assert rig.office.done == (["pay"] if first == "yes" else [])

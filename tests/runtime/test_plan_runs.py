@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from landed.core.approval import ApprovalEvent, Purpose
-from landed.core.changes import Changes
+from landed.core.changes import Changes, Record
 from landed.core.errors import ProposalError, StoreError
 from landed.core.key import Ask
 from landed.core.lease import Lease
@@ -27,7 +27,7 @@ from tests.runtime.plan_rig import (
     propose,
 )
 from tests.runtime.rig import FINE, REFUSED, REPLY_LOST, Rig, Wire, no_word
-from tests.runtime.stores import Fails, TroubledStore, events_of
+from tests.runtime.stores import Fails, TroubledStore, Wrapped, events_of
 
 CONFIRM = {"risk": "confirm"}
 
@@ -323,6 +323,74 @@ def test_a_plan_whose_tool_is_gone_when_it_is_taken_over_ends_partial_and_says_w
     assert value.state is PlanState.PARTIAL
     assert at_of(value) == ["done", "done", "broken", "waiting"]
     assert "'mail' is not registered" in value.text
+
+
+class DeafStore(Wrapped):
+    """Reads of single records fail for as long as it is `deaf`."""
+
+    deaf = False
+
+    async def load(self, *ids: str) -> tuple[Record, ...]:
+        if DeafStore.deaf:
+            raise StoreError("the disk does not answer")
+        return await self.inner.load(*ids)
+
+
+def test_reads_that_fail_while_a_step_is_out_trouble_nobody(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They only tell early whether it was stopped elsewhere: the next write finds out too."""
+    rig.far.wire.append(Wire(replies_s=10.0))
+    rig.wrap = DeafStore
+
+    async def script(rt: Runtime) -> PlanValue:
+        running = asyncio.ensure_future(propose(rt))
+        await asyncio.sleep(0.5)  # virtual time
+        monkeypatch.setattr(DeafStore, "deaf", True)
+        await asyncio.sleep(5.0)  # virtual time
+        monkeypatch.setattr(DeafStore, "deaf", False)
+        return await running
+
+    value = rig.run(script, *office(rig.far, deadline_s=100.0))
+    assert (value.state, rig.far.total) == (PlanState.DONE, 4)
+    assert "could not be read" in caplog.text
+
+
+def test_who_waits_for_the_plan_of_another_process_is_told_when_it_cannot_be_read(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig.far.wire.append(Wire(replies_s=10.0))
+    rig.wrap = DeafStore
+    tools = office(rig.far, deadline_s=100.0)
+    runs = rig.start(propose, *tools)
+    rig.world.pass_time(1.0)
+
+    async def script(rt: Runtime) -> PlanValue:
+        waiting = asyncio.ensure_future(propose(rt))
+        await asyncio.sleep(1.0)  # virtual time
+        monkeypatch.setattr(DeafStore, "deaf", True)
+        with pytest.raises(StoreError, match="does not answer"):
+            await waiting
+        monkeypatch.setattr(DeafStore, "deaf", False)
+        return await propose(rt)
+
+    waits = rig.start(script, *tools)
+    rig.world.wait(runs, waits)
+    rig.check()
+    value = waits.result()
+    assert (value.state, value.replayed, rig.far.total) == (PlanState.DONE, True, 4)
+
+
+def test_who_waits_for_a_plan_that_waits_for_a_person_elsewhere_is_not_kept(rig: Rig) -> None:
+    rig.far.wire.append(REPLY_LOST)
+    tools = office(rig.far, lookup=no_word, close=None, escalate_after_s=30.0)
+    runs = rig.start(lambda rt: propose(rt, patience_s=10_000.0), *tools)
+    rig.world.pass_time(8.0)
+    waits = rig.start(lambda rt: propose(rt, patience_s=10_000.0), *tools)
+    rig.world.wait(runs, waits)
+    assert rig.world.timeline.now_s < 300.0
+    assert runs.result().state is waits.result().state is PlanState.IN_DOUBT
+    assert rig.states() == [State.UNDECIDED]
 
 
 # Bounds.

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from landed.core.approval import Purpose
-from landed.core.changes import Kind
 from landed.core.errors import ApprovalError, ProposalError
 from landed.core.operation import State
 from landed.core.plan import PlanState, Wanted
@@ -23,8 +22,10 @@ from tests.runtime.plan_rig import (
     at_of,
     calls,
     give,
+    journal,
     landed_in_order,
     office,
+    only_plan,
     propose,
     shelf,
     undo_token,
@@ -266,9 +267,7 @@ def test_a_process_that_dies_while_it_takes_back_is_followed_by_one_that_goes_on
 
     async def look(rt: Runtime) -> PlanValue:
         await asyncio.sleep(60.0)  # virtual time
-        held = await rt.driver.store.session_records(tenant="default", session="main")
-        (plan,) = [record.id for record in held if record.kind is Kind.PLAN]
-        return await rt.plan(plan)
+        return await rt.plan(await only_plan(rt))
 
     value = rig.run(look, *tools)
     assert value.state is PlanState.UNDONE
@@ -319,6 +318,22 @@ def test_a_partial_plan_may_be_taken_back_as_far_as_it_ran(rig: Rig) -> None:
     assert broke.undo_by is not None
     assert undone.state is PlanState.UNDONE
     assert landed_in_order(rig) == ["put a", "take_off R1"]
+
+
+def test_a_stop_while_a_plan_is_being_taken_back_changes_nothing(rig: Rig) -> None:
+    rig.far.wire += [FINE, FINE, Wire(replies_s=3.0)]
+
+    async def script(rt: Runtime) -> tuple[PlanValue, PlanValue]:
+        done = await propose(rt, calls("put", "a", "b"))
+        undoing = asyncio.ensure_future(rt.undo(done.plan, principal=ANA))
+        await asyncio.sleep(1.0)  # virtual time
+        events = await journal(rt)
+        stopped = await rt.stop(done.plan, principal=ANA, hard=True, patience_s=0.0)
+        assert await journal(rt) == events
+        return stopped, await undoing
+
+    stopped, undone = rig.run(script, *shelf(rig.far))
+    assert (stopped.state, undone.state) == (PlanState.UNDOING, PlanState.UNDONE)
 
 
 def passed_points(script: Callable[[Runtime], Awaitable[PlanValue]]) -> list[Point]:

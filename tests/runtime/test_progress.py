@@ -6,22 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from landed.core.changes import Kind
 from landed.core.errors import ProposalError
 from landed.core.plan import At, Plan, PlanState
 from landed.runtime.listening import HEARD_MAX, Listeners
 from landed.runtime.opened import Settings
 from landed.runtime.progress import Progress
 from landed.runtime.runtime import Runtime
-from tests.runtime.plan_rig import ANA, UnitsCounted, office, propose
+from tests.runtime.plan_rig import ANA, UnitsCounted, office, only_plan, propose
 from tests.runtime.rig import REFUSED, REPLY_LOST, Rig, Wire, no_word
 
 SECOND = Wire(replies_s=1.0)
-
-
-async def only_plan(rt: Runtime) -> str:
-    held = await rt.driver.store.session_records(tenant="default", session="main")
-    return next(record.id for record in held if record.kind is Kind.PLAN)
 
 
 async def watch(rt: Runtime) -> list[Progress]:

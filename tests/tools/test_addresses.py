@@ -47,6 +47,7 @@ NAMES = {
     "sixtofour.example": ["2002:7f00:1::"],
     "teredo.example": ["2001:0:4136:e378:8000:63bf:3fff:fdd2"],
     "zone.example": ["fe80::1%eth0"],
+    "zone-public.example": ["2606:2800:220:1:248:1893:25c8:1946%eth0"],
     "nonsense.example": ["no address"],
     "none.example": [],
     "localhost": ["127.0.0.1"],
@@ -73,6 +74,7 @@ MAY = [
 MAY_NOT = [
     # Schemes, and what is no URL.
     "http://shop.example/",
+    "http://shop.example:443/",
     "ftp://shop.example/",
     "file:///etc/passwd",
     "gopher://127.0.0.1:6379/_INFO",
@@ -131,6 +133,8 @@ MAY_NOT = [
     "https://[fe80::1]/",
     "https://[fe80::1%25eth0]/",
     "https://zone.example/",
+    "https://zone-public.example/",
+    "https://[2606:2800:220:1:248:1893:25c8:1946%25eth0]/",
     "https://[fc00::1]/",
     "https://[fd00:ec2::254]/latest/meta-data/",
     "https://[fec0::1]/",
@@ -183,6 +187,7 @@ MAY_NOT = [
     "https://shop.example:443@127.0.0.1/",
     "https://127.0.0.1\\@shop.example/",
     "https://shop.example\\@127.0.0.1/",
+    "https://shop.example/a\\b",
     "https://shop.example/#@127.0.0.1/",
     "https://shop.example#@127.0.0.1/",
     "https://127.0.0.1#shop.example",
@@ -252,6 +257,12 @@ def test_no_other_url_may(url: str) -> None:
     assert isinstance(found, Forbidden), found
     assert found.reason
     assert "\n" not in found.reason
+
+
+@pytest.mark.fault("X92")
+@pytest.mark.parametrize("url", ["http://shop.example/", "http://shop.example:8443/"])
+def test_plain_http_is_refused_for_what_it_is(url: str) -> None:
+    assert checked(url) == Forbidden(reason="the URL is not https")
 
 
 @pytest.mark.fault("X92")
@@ -327,7 +338,9 @@ def test_an_ipv4_address_is_judged_alike_behind_a_translator(address: IPv4Addres
     assert refusal(str(behind)) == refusal(str(address))
 
 
-NASTY = st.text(st.sampled_from([*string.printable, *"。．①ａ\u00ad\u200b\ud800ß"]), max_size=30)  # noqa: RUF001
+# Letters, and what IDNA, Unicode and URLs make of something that looks like one.
+TRICKS = "\u3002\uff0e\uff61\u2460\uff41\u00ad\u200b\ud800\u00df"
+NASTY = st.text(st.sampled_from([*string.printable, *TRICKS]), max_size=30)
 
 
 @pytest.mark.fault("X92")

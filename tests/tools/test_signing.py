@@ -86,7 +86,8 @@ def request(*secrets: str, at: int = AT, webhook_id: str = ID, body: bytes = BOD
 
 
 def judged(arrived: Request, *, now: float = AT, secrets: object = OURS) -> object:
-    return Verifier(secrets).verify(arrived.pairs(), arrived.body, now=now)  # type: ignore[arg-type]
+    verifier = Verifier(secrets)  # type: ignore[arg-type]
+    return verifier.verify(arrived.pairs(), arrived.body, now=now)
 
 
 def problem(arrived: Request, **how: object) -> Problem | None:
@@ -356,7 +357,8 @@ def test_after_a_restart_the_durable_inbox_knows_the_event(tmp_path: Path) -> No
         "whsec_short=",
         "whsec_" + base64.b64encode(b"x" * 23).decode(),
         "whsec_" + base64.b64encode(b"x" * 65).decode(),
-        "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS\n",
+        "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n",
+        "whsec_MfKQ9r8GKYqrTwjU PD8ILPZIo2LaLaSw",
         "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLa–w",
     ],
 )

@@ -135,7 +135,9 @@ def test_the_statements_and_the_key_are_one_transaction(bank: Path) -> None:
     assert send(tool) == Acknowledged(result=DONE)
     assert (cents(bank), rows(bank)) == (70, [("ana", 30, "op-1")])
     assert look(tool) == Found(result=DONE, position=1)
-    assert run(tool.list_effects(0.0)).effects[0].key == "op-1"
+    listed = run(tool.list_effects(0.0))
+    assert isinstance(listed, Listed)
+    assert [(one.key, one.result) for one in listed.effects] == [("op-1", DONE)]
     assert run(tool.list_effects(9e9)) == Listed(effects=())
 
 
@@ -161,6 +163,12 @@ def test_what_the_database_refuses_leaves_nothing(bank: Path, wanted: dict[str, 
     assert isinstance(send(tool, wanted), Refused)
     assert (cents(bank), rows(bank)) == (100, [])
     assert look(tool, wanted) == Absent()
+
+
+def test_each_statement_may_have_a_number_of_its_own(bank: Path) -> None:
+    nobody: dict[str, Json] = {"name": "nobody", "cents": 1}
+    assert isinstance(send(paying_at(bank, rows=[1, None]), nobody), Refused)
+    assert send(paying_at(bank, rows=[None, 1]), nobody) == Acknowledged(result=DONE)
 
 
 def test_what_is_returned_is_the_result_and_stays_it(bank: Path) -> None:
@@ -289,7 +297,11 @@ def test_a_close_waits_for_a_payment_that_is_under_way(bank: Path) -> None:
             self._sql.commit()
 
     tool, other = paying_at(bank), paying_at(bank)
-    tool._connect = lambda: Slow(sqlite3.connect(bank), [])
+
+    def connect() -> Any:
+        return Slow(sqlite3.connect(bank), [])
+
+    tool._connect = connect
     came: dict[str, Any] = {}
     payer = threading.Thread(target=lambda: came.update(sent=send(tool)))
     closer = threading.Thread(target=lambda: came.update(closed=close(other)))
@@ -341,6 +353,7 @@ def test_it_keeps_its_promises(bank: Path) -> None:
         ({"statements": ""}, "give the statement"),
         ({"outcome": "SELECT :what"}, ":what is no argument"),
         ({"table": "keys; DROP TABLE account"}, "no plain SQL name"),
+        ({"rows": [1]}, "one number for each"),
         ({"effect": "none"}, "promises no effect"),
     ],
 )
@@ -360,8 +373,8 @@ def test_a_key_and_a_list_are_no_arguments(bank: Path, wanted: Any) -> None:
 def test_arguments_never_become_part_of_a_statement(bank: Path) -> None:
     tool = paying_at(bank)
     wanted = {**ANA, "name": "ana'; DROP TABLE account; --"}
-    assert isinstance(send(tool, wanted), Refused)
-    assert cents(bank) == 100
+    assert send(tool, wanted) == Refused(reason="0 rows would change, not 1")
+    assert (cents(bank), rows(bank)) == (100, [])
 
 
 # An outbox that is there already.
@@ -371,14 +384,14 @@ OUTCOME = "SELECT done FROM outbox WHERE id = :landed_key"
 LETTER: dict[str, Json] = {"to": "ana", "text": "hello"}
 
 
-def mailing(bank: Path, *breaks: str, **promises: Any) -> SqlTool:
+def mailing(bank: Path, *breaks: str) -> SqlTool:
     tool = outbox(
         name="mail",
         connect=connecting(bank),
         arguments={"to": str, "text": str},
         columns={"to": "recipient"},
         outcome=OUTCOME,
-        **{"settlement_lag_s": 60.0, **promises},
+        settlement_lag_s=60.0,
     )
     tool.set_up()
     tool._connect = connecting(bank, *breaks)

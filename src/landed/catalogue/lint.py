@@ -40,7 +40,8 @@ class Problem:
 class Subject:
     """One contract on trial, with what is known beside it.
 
-    `arguments` are those that the model fills, each with what the model is told about it.
+    `arguments` are those that the model fills, each with what the model is told about it;
+    `undeclared` says that nobody wrote the contract: it is what a foreign tool gets by default.
     """
 
     where: str
@@ -51,6 +52,7 @@ class Subject:
     unverified: tuple[str, ...] = ()
     replays_failures: bool = False
     key_max: int | None = None
+    undeclared: bool = False
 
     @property
     def writes(self) -> bool:
@@ -87,7 +89,7 @@ _EACH_CALL = re.compile(
 
 
 def _has_none(it: Subject) -> str:
-    if replace(it.contract, service="") == UNDECLARED:
+    if it.undeclared:
         return (
             "a write without a contract: nobody can say what it does or ask what became of it;"
             " declare its effect, and what the service offers"
@@ -363,7 +365,14 @@ def _of_tool(told: object) -> Subject | Problem:
             text="it has no contract: wrap it with @landed.tool(effect=…), or make it with"
             " landed.tools",
         )
-    return Subject(where=name, contract=contract, arguments=_told(getattr(told, "schema", None)))
+    return Subject(
+        where=name,
+        contract=contract,
+        arguments=_told(getattr(told, "schema", None)),
+        # Ours cannot be made without an effect, and may have been told no more than the default.
+        undeclared=replace(contract, service="") == UNDECLARED
+        and not type(told).__module__.startswith("landed.tools."),
+    )
 
 
 def _told(schema: object) -> dict[str, str]:

@@ -4,6 +4,7 @@ import difflib
 import json
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     AnyScenario = Scenario | InvoiceScenario
 
 STORY = "story"
+STORY_IS_REAL = "the story is real: it takes no --kill, --points, --seed and no switches"
 YES = {True: "yes", False: "no", None: "-"}
 
 
@@ -69,22 +71,42 @@ def command(
         elif not name:
             status = _list(as_json=as_json)
         elif name == STORY:
-            if kills or points or given or seed is not None:
-                raise click.UsageError(
-                    "the story is real: it takes no --kill, --points, --seed and no switches"
-                )
+            if kills or points or given or simulated or seed is not None:
+                raise click.UsageError(STORY_IS_REAL)
             status = _tell(history=history, as_json=as_json)
         else:
-            if given and kills:
-                given["kill"], kills = _parsed(kills), ()  # A combination may have its own end.
-            scenario = switches.switched(_scenario(name), given)
-            plain = set(given) <= {"language"} and not (kills or points or simulated)
-            if plain and seed is None and _is_real(name):
-                status = _tell_invoice(scenario, history=history, as_json=as_json)
-            else:
-                show = _points if points else partial(_run, history=history)
-                status = show(scenario, kills, as_json=as_json, seed=seed)
+            wants = _Wants(points=points, history=history, as_json=as_json, seed=seed)
+            status = _play(name, kills, given, wants, simulated=simulated)
     raise SystemExit(status)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wants:
+    """What is to be printed of a run, and on which schedule."""
+
+    points: bool
+    history: str | None
+    as_json: bool
+    seed: int | None
+
+
+def _play(
+    name: str,
+    kills: tuple[str, ...],
+    given: dict[str, object],
+    wants: _Wants,
+    *,
+    simulated: bool,
+) -> int:
+    """Play one scenario: for real where it is meant to be, and nothing that simulates is given."""
+    if given and kills:
+        given["kill"], kills = _parsed(kills), ()  # A combination may have its own end.
+    scenario = switches.switched(_scenario(name), given)
+    simulates = kills or wants.points or wants.seed is not None or set(given) - {"language"}
+    if _is_real(name) and not (simulated or simulates):
+        return _tell_invoice(scenario, history=wants.history, as_json=wants.as_json)
+    show = _points if wants.points else partial(_run, history=wants.history)
+    return show(scenario, kills, as_json=wants.as_json, seed=wants.seed)
 
 
 def _list(*, as_json: bool) -> int:

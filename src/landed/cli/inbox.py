@@ -41,8 +41,8 @@ async def _rows(place: Place) -> "list[dict[str, Json]]":
             since = age(now - case.since)
             rows.append(_row(case.id, f"case: {case.why}", since, case.session, what))
         for asked in await inbox.questions():
-            since = age(now - asked.made_at)
-            rows.append(_row(asked.id, f"question: {asked.about}", since, asked.session, asked.text))
+            since, kind = age(now - asked.made_at), f"question: {asked.about}"
+            rows.append(_row(asked.id, kind, since, asked.session, asked.text))
         return rows
 
 

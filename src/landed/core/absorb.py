@@ -80,7 +80,7 @@ def absorb(operation: Operation, contract: Contract, back: CameBack) -> Moved | 
     if isinstance(outcome, Refused):
         return _refused(operation, back, outcome.reason)
     if isinstance(outcome, NotSent):
-        return _not_sent(operation, contract, back, outcome.reason)
+        return _not_sent(operation, contract, back, outcome)
     if not _awaited(operation, back):
         return None
     return _move(operation, Happened.ANSWER_LOST, back, outcome.reason)
@@ -116,7 +116,9 @@ def _move(
 def _source(back: CameBack) -> Source:
     if isinstance(back, Looked):
         return Source(back.question.value)
-    heard = isinstance(back.outcome, Acknowledged | Refused)
+    outcome = back.outcome
+    asked = isinstance(outcome, NotSent) and outcome.wait_s > 0
+    heard = asked or isinstance(outcome, Acknowledged | Refused)
     return Source.REPLY if heard else Source.RUNTIME
 
 
@@ -127,6 +129,8 @@ def _is_receipt(contract: Contract, yes: Acknowledged) -> bool:
 
 def _late(operation: Operation, contract: Contract, back: CameBack) -> Moved | None:
     """What was settled stays settled; that it landed after all is kept beside it."""
+    if isinstance(back, Looked) and _is_older(operation, back):
+        return None
     match back.outcome:
         case Acknowledged() as yes if not _is_receipt(contract, yes):
             landed_after_all = True
@@ -188,16 +192,22 @@ def _refused(operation: Operation, back: Replied, reason: str) -> Moved | None:
     return None
 
 
-def _not_sent(operation: Operation, contract: Contract, back: Replied, reason: str) -> Moved | None:
-    says = f"nothing left this machine: {reason}"
+def _not_sent(
+    operation: Operation, contract: Contract, back: Replied, outcome: NotSent
+) -> Moved | None:
+    says = f"nothing left this machine: {outcome.reason}"
     unsent = tuple(sorted({*operation.unsent, back.attempt}))
+    held: dict[str, object] = {"unsent": unsent}
+    if outcome.wait_s > 0:
+        says = f"the service did not take it up: {outcome.reason}"
+        held["not_before"] = max(operation.not_before, back.at + outcome.wait_s)
     if _awaited(operation, back):
         over = operation.tries >= contract.max_tries or not operation.wanted
         never = operation.state is State.SENT and over
         event = Happened.NEVER_SENT if never else Happened.NOT_SENT
-        return _move(operation, event, back, says, unsent=unsent)
+        return _move(operation, event, back, says, **held)
     if len(unsent) == operation.tries and Happened.NEVER_SENT in MOVES[operation.state]:
-        return _move(operation, Happened.NEVER_SENT, back, says, unsent=unsent)
+        return _move(operation, Happened.NEVER_SENT, back, says, **held)
     return None
 
 
@@ -205,9 +215,14 @@ def _not_sent(operation: Operation, contract: Contract, back: Replied, reason: s
 
 
 def _look(operation: Operation, contract: Contract, back: Looked) -> Moved | None:
+    outcome = back.outcome
+    if back.question is Question.RECEIPT:
+        if _is_older(operation, back):
+            return None
+        if operation.state in (State.SENT, State.RESENT):
+            return _before_the_answer(operation, contract, back)
     if Happened.LOOKED not in MOVES[operation.state]:
         return None  # Overtaken by another send, which will be asked about in its turn.
-    outcome = back.outcome
     if isinstance(outcome, Found):
         return _found(operation, contract, back, outcome)
     if isinstance(outcome, Absent):
@@ -215,6 +230,40 @@ def _look(operation: Operation, contract: Contract, back: Looked) -> Moved | Non
     if isinstance(outcome, NotYet):
         return _undecisive(operation, contract, back, f"not knowable yet {outcome.reason}".rstrip())
     return _undecisive(operation, contract, back, f"no answer: {outcome.reason}")
+
+
+def _is_older(operation: Operation, back: Looked) -> bool:
+    """Whether a receipt speaks of an earlier moment than one that came before it."""
+    if back.question is not Question.RECEIPT or not isinstance(back.outcome, Found | Absent):
+        return False
+    seen = back.outcome.position
+    heard = (one.position for one in operation.evidence if one.source is Source.RECEIPT)
+    return seen is not None and any(known is not None and known > seen for known in heard)
+
+
+def _before_the_answer(operation: Operation, contract: Contract, back: Looked) -> Moved | None:
+    """A receipt that overtakes the reply is the service's answer; nobody will send it twice.
+
+    Where the same key is out once more, a no is kept as a refusal of that one: no send follows it,
+    and what the first one did is found out as ever.
+    """
+    outcome = back.outcome
+    if isinstance(outcome, Found):
+        says = "the service says that it happened"
+        held: dict[str, object] = {"result": outcome.result, "acknowledged_at": back.at}
+        if outcome.position is not None:
+            held["position"] = outcome.position
+        event = Happened.ACCEPTED if contract.read_back else Happened.ACKNOWLEDGED
+        return _move(operation, event, back, says, outcome.position, **held)
+    if not isinstance(outcome, Absent) or not _receipt_says_no(operation, contract, back):
+        return None
+    says = "the service says that it did not happen"
+    if operation.state is State.SENT:
+        return _move(operation, Happened.REFUSED, back, says, outcome.position)
+    says = f"{says}; that may be the answer to one of two sends"
+    return _move(
+        operation, Happened.REFUSED_AGAIN, back, says, outcome.position, resend_refused=True
+    )
 
 
 def _found(operation: Operation, contract: Contract, back: Looked, found: Found) -> Moved:

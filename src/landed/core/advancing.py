@@ -144,8 +144,6 @@ def _step(draft: Draft, plan: Plan) -> bool:
 
 def _go_on(draft: Draft, plan: Plan, index: int) -> bool:
     step, place = plan.steps[index], plan.places[index]
-    if plan.state not in CARRIED_OUT:
-        return False
     if place.at is At.OUT:
         return _follow(draft, plan, index)
     if draft.scope.draining or _is_undoing(draft, plan) or not _may_start(draft, plan, step):

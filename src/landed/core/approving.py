@@ -192,7 +192,7 @@ def retry(draft: Draft, plan: Plan, *, send_by: float, by: str) -> None:
 
 def _undo(draft: Draft, approval: Approval, plan: Plan, by: str) -> bool:
     told = PlanTold(plan=plan.id, event=PlanEvent.UNDO_ASKED, by=by, at=draft.now)
-    return undo_plan(draft, told, plan)
+    return _take_back(draft, told, plan, given=approval.id)
 
 
 _START: Mapping[Purpose, Callable[[Draft, Approval, Plan, str], bool]] = {
@@ -224,12 +224,20 @@ def _again(draft: Draft, arrival: PlanTold, plan: Plan) -> bool:
     return True
 
 
+def _take_back(draft: Draft, arrival: PlanTold, plan: Plan, *, given: str = "") -> bool:
+    """Take a plan back; whether to go on with it is asked no more."""
+    if not undo_plan(draft, arrival, plan):
+        return False
+    close_approvals(draft, plan.id, but=given)
+    return True
+
+
 _TOLD: Mapping[PlanEvent, Callable[[Draft, PlanTold, Plan], bool]] = {
     PlanEvent.STOP_ASKED: stop,
     PlanEvent.ABANDONED: _end,
     PlanEvent.EXPIRED: _end,
     PlanEvent.RETRIED: _again,
-    PlanEvent.UNDO_ASKED: undo_plan,
+    PlanEvent.UNDO_ASKED: _take_back,
 }
 
 
@@ -250,10 +258,11 @@ def _expire(draft: Draft, plan: Plan, *, by: str, why: str) -> None:
     close_approvals(draft, plan.id)
 
 
-def close_approvals(draft: Draft, plan: str) -> None:
-    """Nothing that was offered for a plan can be given any more, and nobody is asked."""
-    for approval in list(draft.approvals.values()):
-        if approval.plan == plan and approval.state is ApprovalState.OPEN:
+def close_approvals(draft: Draft, plan: str, *, but: str = "") -> None:
+    """Nothing that was offered for a plan can be given any more, `but` for one; nobody is asked."""
+    offered = [each for each in draft.approvals.values() if each.plan == plan and each.id != but]
+    for approval in offered:
+        if approval.state is ApprovalState.OPEN:
             draft.move_approval(approval, ApprovalEvent.LAPSED, at=draft.now)
             lapse(draft, approval.question)
 

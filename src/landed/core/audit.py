@@ -321,11 +321,11 @@ def _status(plan: Plan, step: Step, place: Place, operation: Operation | None) -
             return "not done"
         case At.BROKEN:
             return "failed"
-        case At.DONE if step.keeps and step.keeps == place.record:
+        case At.DONE | At.UNDONE if step.keeps and step.keeps == place.record:
             return "kept"
-        case At.DONE if place.attempt < plan.attempt:
+        case At.DONE | At.UNDONE if place.attempt < plan.attempt:
             return "replayed"
-        case At.DONE:
+        case At.DONE | At.UNDONE:
             return "assumed" if operation and operation.state is State.ASSUMED else "done"
         case At.OUT:
             return _OUT.get(operation.state, "under way") if operation else "under way"
@@ -338,7 +338,7 @@ def _came(plan: Plan, step: Step, place: Place) -> str:
     """
     kept = bool(step.keeps) and step.keeps == place.record
     mine = place.attempt == plan.attempt and not kept
-    if place.at in (At.DONE, At.OUT) and mine:
+    if place.at in (At.DONE, At.UNDONE, At.OUT) and mine:
         return "passed"
     if place.at is At.BROKEN and mine:
         return "passed" if place.record else "not begun"

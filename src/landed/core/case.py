@@ -14,7 +14,7 @@ from landed.core.changes import Kind, Record
 from landed.core.contract import Contract
 from landed.core.errors import IllegalEventError
 from landed.core.key import name_of
-from landed.core.operation import Evidence, Operation
+from landed.core.operation import Evidence, Operation, Source, State
 
 
 class Why(StrEnum):
@@ -91,12 +91,16 @@ class Case:
 class Standing:
     """A case as a person is shown it: enough to decide from this alone.
 
-    `arguments` are as they were authorised, by `principal` in `turn`; `key` is what to search for
-    at the service; `retries`, `undoes` and `plan` its lineage; `may` the rulings that can be given.
+    `state` is where the operation is, or the case that is a record of its own; `since` when it was
+    first sent, or noticed (UTC seconds). `arguments` are as they were authorised, by `principal` in
+    `turn`, where the user's `words` were; `key` is what to search for at the service, which surely
+    knows it until `known_until` (UTC seconds, 0.0 where it never forgets); `retries`, `undoes` and
+    `plan` its lineage; `may` the rulings that can be given, none where it is over.
     """
 
     id: str
     why: Why
+    state: str
     says: str
     since: float
     tenant: str
@@ -104,9 +108,11 @@ class Standing:
     tool: str
     operation: str = ""
     key: str = ""
+    known_until: float = 0.0
     arguments: Mapping[str, Json] | None = None
     principal: str = ""
     turn: str = ""
+    words: str = ""
     plan: str = ""
     retries: str = ""
     undoes: str = ""
@@ -145,27 +151,33 @@ def about(operation: Operation, why: Why, *, at: float) -> Case:
     )
 
 
-def standing(operation: Operation, contract: Contract, *, why: Why, case: str = "") -> Standing:
-    """Return an operation as the case that a person is shown."""
-    says = operation.evidence[-1].says if operation.evidence else ""
+def standing(
+    operation: Operation, contract: Contract, *, case: Case | None = None, words: str = ""
+) -> Standing:
+    """Return an operation as the case that a person is shown: by its state, or a record's."""
+    evidence = operation.evidence
+    forgets = operation.first_sent_at and contract.retention_s is not None
     return Standing(
-        id=case or operation.id,
-        why=why,
-        says=says,
+        id=operation.id if case is None else case.id,
+        why=Why.UNDECIDED if case is None else case.why,
+        state=operation.state if case is None else case.state,
+        says=evidence[-1].says if evidence else "",
         since=operation.first_sent_at or operation.made_at,
         tenant=operation.tenant,
         session=operation.session,
         tool=operation.tool,
         operation=operation.id,
         key=operation.key,
+        known_until=operation.first_sent_at + (contract.retention_s or 0.0) if forgets else 0.0,
         arguments=operation.arguments,
         principal=operation.ask.principal,
         turn=operation.turn,
+        words=words,
         plan=operation.plan,
         retries=operation.retries,
         undoes=operation.undoes,
-        evidence=operation.evidence,
-        may=MAY[why],
+        evidence=evidence if case is None else (*evidence, *_said(case)),
+        may=BY_STATE.get(operation.state, ()) if case is None else may(case),
     )
 
 
@@ -174,22 +186,36 @@ def standing_alone(case: Case) -> Standing:
     return Standing(
         id=case.id,
         why=case.why,
+        state=case.state,
         says=case.says,
         since=case.opened_at,
         tenant=case.tenant,
         session=case.session,
         tool=case.tool,
         key=case.subject,
-        may=MAY[case.why],
+        evidence=_said(case),
+        may=may(case),
     )
 
 
-# Which rulings each kind of case takes.
-MAY: Mapping[Why, tuple[Ruling, ...]] = {
-    Why.UNDECIDED: (Ruling.LANDED, Ruling.ABSENT, Ruling.HOLD, Ruling.LIFT),
-    Why.CONTRADICTED: (Ruling.SIGN_OFF, Ruling.HOLD),
-    Why.UNEXPLAINED: (Ruling.SIGN_OFF, Ruling.HOLD),
-    Why.UNRECORDED: (Ruling.SIGN_OFF, Ruling.HOLD),
+def _said(case: Case) -> tuple[Evidence, ...]:
+    """Return the last word of a person about a case that is a record of its own."""
+    if not case.ruling:
+        return ()
+    says = f"{case.ruling}: {case.note}" if case.note else case.ruling
+    return (Evidence(source=Source.PERSON, at=case.at, says=says, by=case.by),)
+
+
+def may(case: Case) -> tuple[Ruling, ...]:
+    """Return the rulings that a case takes which is a record of its own."""
+    return (Ruling.SIGN_OFF, Ruling.HOLD) if case.state is CaseState.OPEN else ()
+
+
+# Which rulings an operation takes in which state; in any other there is nothing to rule about.
+BY_STATE: Mapping[State, tuple[Ruling, ...]] = {
+    State.UNKNOWN: (Ruling.LANDED, Ruling.ABSENT),
+    State.ASSUMED: (Ruling.LANDED, Ruling.ABSENT),
+    State.UNDECIDED: (Ruling.LANDED, Ruling.ABSENT, Ruling.HOLD, Ruling.LIFT),
 }
 
 

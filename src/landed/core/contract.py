@@ -83,8 +83,9 @@ class OnExpiry(StrEnum):
 
 
 # Replies that mean "before any effect". 408, 409, 425 and every 5xx leave doubt: a 409 may be the
-# service's own answer to a request of ours that is still running.
-REFUSALS = (400, 401, 403, 404, 405, 406, 412, 413, 414, 415, 422, 429)
+# service's own answer to a request of ours that is still running. A 429 is none of them: it says
+# "not now" and is no verdict on the call, which goes again under the same key.
+REFUSALS = (400, 401, 403, 404, 405, 406, 412, 413, 414, 415, 422)
 
 LANGUAGES = ("en", "es")
 

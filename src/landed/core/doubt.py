@@ -138,7 +138,7 @@ def _send_again(operation: Operation, contract: Contract, now: float) -> Verdict
         return None
     if contract.lookup and operation.looked != Absent.__name__:
         return None
-    due = operation.last_sent_at + pause_s(operation.tries - 1)
+    due = max(operation.last_sent_at + pause_s(operation.tries - 1), operation.not_before)
     return SendAgain() if now >= due else WaitUntil(due)
 
 

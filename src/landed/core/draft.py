@@ -110,7 +110,7 @@ class Draft:
         """Add an operation's move to the unit, with the names it takes or frees."""
         before = self.operations.get(after.id)
         had = held_by(before) if before is not None else ()
-        has = held_by(after)
+        has = self._still_free(after, had) if after.lifted else held_by(after)
         self.takes += [Hold(name=name, record=after.id) for name in has if name not in had]
         self.names.update(dict.fromkeys(has, after.id))
         for name in had:
@@ -124,6 +124,12 @@ class Draft:
         self.write(to_record(after, made=made, last=last), event, at)
         self._open_cases(before, after)
         return after
+
+    def _still_free(self, after: Operation, had: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the names it holds now; what a person let go of may be another's meanwhile."""
+        mine = ("", after.id)
+        every = held_by(after)
+        return tuple(name for name in every if name in had or self.names.get(name, "") in mine)
 
     def _open_cases(self, before: Operation | None, after: Operation) -> None:
         """Put in front of a person what is settled and yet needs somebody."""

@@ -35,7 +35,7 @@ from landed.core.stop import KeepWaiting, interruption
 
 CRASHED = "the process that sent it ended before the answer came"
 STOPPED = "stopped waiting; it may still land"
-MIDWAY_S = 5.0  # how long a call that takes the stop token has to end early
+MIDWAY_S = 3.0  # how long a call that takes the stop token has to end early; < `let_go_s`
 
 
 def operate(draft: Draft, id: str) -> None:
@@ -62,11 +62,12 @@ def _start(draft: Draft, operation: Operation) -> bool:
 
 
 def _send_when_due(draft: Draft, operation: Operation) -> None:
-    due = operation.last_sent_at + pause_s(operation.tries) if operation.tries else draft.now
+    paused = operation.last_sent_at + pause_s(operation.tries) if operation.tries else draft.now
+    due = max(paused, operation.not_before)
     if draft.contract_of(operation).prepare and operation.prepared is None:
         _prepare(draft, operation)
     elif draft.now < due:
-        draft.wakes[operation.id] = due
+        draft.wakes[operation.id] = min(due, operation.send_by)
     elif _has_place(draft, operation):
         _send(draft, operation, Happened.SENT)
 
@@ -158,8 +159,7 @@ def _wait_for_answer(draft: Draft, operation: Operation) -> bool:
     if operation.wanted:
         return False
     contract = draft.contract_of(operation)
-    if contract.stops_midway:
-        draft.commands.append(StopMidway(operation=operation))
+    hurry(draft, operation)
     until = _waits_until(operation, contract, draft.now)
     if until is not None:
         if until != float("inf"):
@@ -168,6 +168,12 @@ def _wait_for_answer(draft: Draft, operation: Operation) -> bool:
     draft.move(operation, Happened.ANSWER_LOST, STOPPED)
     draft.commands.append(StopWaiting(operation=operation))
     return True
+
+
+def hurry(draft: Draft, operation: Operation) -> None:
+    """Have a call in flight end early, where it takes the stop token."""
+    if draft.contract_of(operation).stops_midway:
+        draft.commands.append(StopMidway(operation=operation))
 
 
 def _waits_until(operation: Operation, contract: Contract, now: float) -> float | None:
@@ -187,6 +193,7 @@ def _waits_until(operation: Operation, contract: Contract, now: float) -> float 
 def _find_out(draft: Draft, operation: Operation) -> bool:
     """Take the next step towards knowing, unless a question is out already."""
     if _was_dropped(draft, operation):
+        hurry(draft, operation)
         draft.commands.append(StopWaiting(operation=operation))
     if draft.scope.draining or _is_asked(draft, operation):
         return False

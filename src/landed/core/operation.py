@@ -222,7 +222,8 @@ class Operation:
     plan it is a step of, `undoes` the operation it takes back, `retries` the one that definitely
     had no effect and in whose place it stands; `unique` are names that it keeps once it landed.
     Times are UTC, seconds since the epoch, 0.0 where there is none. `tries` counts sends, `unsent`
-    names those of them that never left this machine; `prepared` is what each of them uses, where
+    names those of them that never left this machine, or that the service turned away with a request
+    to wait; `not_before` is until when it asked for that; `prepared` is what each send uses, where
     the contract says `prepare`; `looks` counts questions since the last send, `looked` is what the
     last of them came back with. `closing` is true from before a close is asked for: the key is
     spent. `wanted` stays true until the caller cancels, a stop or a revision. `told` is the state
@@ -257,6 +258,7 @@ class Operation:
     prepared: Json = None
     tries: int = 0
     unsent: tuple[int, ...] = ()
+    not_before: float = 0.0
     first_sent_at: float = 0.0
     last_sent_at: float = 0.0
     wanted: bool = True
@@ -353,6 +355,7 @@ CHANGING: Mapping[str, object] = {
     "prepared": None,
     "tries": 0,
     "unsent": (),
+    "not_before": 0.0,
     "first_sent_at": 0.0,
     "last_sent_at": 0.0,
     "wanted": True,

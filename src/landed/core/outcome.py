@@ -34,9 +34,14 @@ class Refused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotSent:
-    """Nothing left this machine (connection refused, name not resolved)."""
+    """Nothing left this machine (connection refused, name not resolved), or it was turned away.
+
+    `wait_s` is above 0 where a service did not take it up and asked to come back later (a 429): the
+    same call, under the same key, goes again, and not before so many seconds.
+    """
 
     reason: str
+    wait_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

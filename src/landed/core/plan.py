@@ -416,7 +416,7 @@ def plan_from(record: Record) -> Plan:
     changing: dict[str, object] = dict(record.changing)
     steps: list[dict[str, object]] = frozen.pop("steps")  # type: ignore[assignment]
     previews: list[dict[str, Json]] = frozen.pop("previews")  # type: ignore[assignment]
-    places: list[tuple[str, str, int, Json, str]] = changing.pop("places")  # type: ignore[assignment]
+    rows: list[tuple[str, str, int, Json, str]] = changing.pop("places")  # type: ignore[assignment]
     moved: list[tuple[int, str, Json, Json]] = changing.pop("changed")  # type: ignore[assignment]
     return Plan(
         id=record.id,
@@ -430,7 +430,7 @@ def plan_from(record: Record) -> Plan:
         previews=tuple(preview_from(each) for each in previews),
         places=tuple(
             Place(at=At(at), record=id, attempt=n, made=made, how=how)
-            for at, id, n, made, how in places
+            for at, id, n, made, how in rows
         ),
         changed=tuple(Changed(step=n, field=f, was=was, now=now) for n, f, was, now in moved),
         **frozen,  # type: ignore[arg-type]

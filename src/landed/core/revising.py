@@ -153,12 +153,12 @@ def _owe_one(
         return
     if left_out and owed.state not in ENDED:
         return  # It is owed or asked about already, and stays so.
+    # What is undone, or is being undone, and what had no effect, is given up by nobody any more.
     event = ReleaseEvent.OWED if owed.state in ENDED else ReleaseEvent.HANDED_ON
-    if event in RELEASE_MOVES[owed.state]:
-        lapse(draft, owed.question)
-        draft.move_release(
-            owed, event, question="", price_cents=None, agreed=False, **_mine(draft), **where
-        )
+    lapse(draft, owed.question)
+    draft.move_release(
+        owed, event, question="", price_cents=None, agreed=False, **_mine(draft), **where
+    )
 
 
 def _mine(draft: Draft) -> dict[str, object]:
@@ -223,8 +223,6 @@ _ANSWERS = {
 
 def _obey(draft: Draft, question: Question, *, yes: bool | None, turn: str) -> None:
     owed = draft.releases[question.subject]
-    if owed.question != question.id:
-        return  # Asked about anew since, or kept: this question decides nothing any more.
     after: dict[str, object] = {"turn": turn or owed.turn, **_mine(draft)}
     match yes:
         case True:
@@ -236,7 +234,7 @@ def _obey(draft: Draft, question: Question, *, yes: bool | None, turn: str) -> N
         case False:
             why = f"declined by {question.answered_by or 'the user'}"
             draft.move_release(owed, ReleaseEvent.DECLINED, why=why, **after)
-        case None:
+        case _:
             draft.move_release(owed, ReleaseEvent.LAPSED, price_cents=None, **after)
 
 

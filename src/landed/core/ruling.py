@@ -3,11 +3,11 @@
 Nothing is rewritten by it: what was settled stays settled, and the case beside it is closed.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from landed.core.case import MAY, CaseEvent, CaseState, Ruling
+from landed.core.case import BY_STATE, CaseEvent, Ruling, may
 from landed.core.draft import Draft
-from landed.core.operation import MOVES, Happened, Operation, Source, State
+from landed.core.operation import Happened, Operation, Source, State
 from landed.core.scope import CaseRuled, Ruled
 from landed.core.undo import made_result
 
@@ -17,38 +17,30 @@ NOT_THAT = "that cannot be said of it as it stands"
 def rule(draft: Draft, arrival: Ruled) -> None:
     """Settle an operation that cannot be found out, or leave it open with a note."""
     operation = draft.operations[arrival.operation]
-    if not _RULINGS[arrival.ruling](draft, arrival, operation):
+    if arrival.ruling not in BY_STATE.get(operation.state, ()):
         draft.answer(arrival, NOT_THAT)
+        return
+    rule_it = _leave if arrival.ruling in (Ruling.HOLD, Ruling.LIFT) else _settle
+    rule_it(draft, arrival, operation, _EVENTS[arrival.ruling])
 
 
-def _settle(draft: Draft, arrival: Ruled, operation: Operation) -> bool:
-    event = _EVENTS[arrival.ruling]
+def _settle(draft: Draft, arrival: Ruled, operation: Operation, event: Happened) -> None:
     if operation.state is State.UNKNOWN:
         operation = draft.move(operation, Happened.GAVE_UP, "a person was asked")
-    if event not in MOVES[operation.state]:
-        return False
     held: dict[str, object] = {}
     if event is Happened.RULED_LANDED and arrival.made:
         held["result"] = made_result(draft.contract_of(operation), arrival.made)
     says = f"{arrival.by} said so: {arrival.note}" if arrival.note else f"{arrival.by} said so"
     draft.move(operation, event, says, source=Source.PERSON, by=arrival.by, **held)
-    return True
 
 
-def _leave(draft: Draft, arrival: Ruled, operation: Operation) -> bool:
-    event = _EVENTS[arrival.ruling]
-    if event not in MOVES[operation.state]:
-        return False
+def _leave(draft: Draft, arrival: Ruled, operation: Operation, event: Happened) -> None:
     lifted = event is Happened.LIFTED or operation.lifted
     says = arrival.note or f"{arrival.by} leaves it open"
     draft.move(operation, event, says, source=Source.PERSON, by=arrival.by, lifted=lifted)
-    return True
 
 
-def _not_here(draft: Draft, arrival: Ruled, operation: Operation) -> bool:
-    return False  # What is signed off is a case of its own.
-
-
+# What is signed off is a case that is a record of its own.
 _EVENTS: Mapping[Ruling, Happened] = {
     Ruling.LANDED: Happened.RULED_LANDED,
     Ruling.ABSENT: Happened.RULED_ABSENT,
@@ -56,19 +48,11 @@ _EVENTS: Mapping[Ruling, Happened] = {
     Ruling.LIFT: Happened.LIFTED,
 }
 
-_RULINGS: Mapping[Ruling, Callable[[Draft, Ruled, Operation], bool]] = {
-    Ruling.LANDED: _settle,
-    Ruling.ABSENT: _settle,
-    Ruling.HOLD: _leave,
-    Ruling.LIFT: _leave,
-    Ruling.SIGN_OFF: _not_here,
-}
-
 
 def rule_case(draft: Draft, arrival: CaseRuled) -> None:
     """Close a case that is a record of its own, or note on it that it stays open."""
     case = draft.cases[arrival.case]
-    if arrival.ruling not in MAY[case.why] or case.state is not CaseState.OPEN:
+    if arrival.ruling not in may(case):
         draft.answer(arrival, NOT_THAT)
         return
     stays = arrival.ruling is Ruling.HOLD

@@ -11,13 +11,13 @@ from dataclasses import replace
 from landed.core.advancing import NOT_LANDED, has_landed, landed_at
 from landed.core.approval import ApprovalEvent, ApprovalState
 from landed.core.draft import Draft
-from landed.core.operating import STOPPED
+from landed.core.operating import STOPPED, hurry
 from landed.core.operation import MOVES, Happened, Operation, State
 from landed.core.plan import PLAN_MOVES, At, Place, Plan, PlanEvent, PlanState, placed
 from landed.core.question import QuestionEvent, QuestionState
 from landed.core.scope import LetGo, PlanTold, StopWaiting, Watching
 from landed.core.session import Observation, observing
-from landed.core.undo import RELEASE_MOVES, ReleaseEvent
+from landed.core.undo import ReleaseEvent
 
 _OUT = frozenset({State.SENT, State.RESENT})
 _OWED = frozenset({"owed_if_landed", "owed", "due"})
@@ -81,6 +81,7 @@ def _drop(draft: Draft, operation: Operation) -> None:
     """
     if operation.state in _OUT:
         draft.move(operation, Happened.ANSWER_LOST, STOPPED)
+        hurry(draft, operation)
         draft.commands.append(StopWaiting(operation=operation))
 
 
@@ -110,10 +111,8 @@ def _ask_about_releases(draft: Draft, plan: Plan) -> None:
     for owed in list(draft.releases.values()):
         if owed.plan != plan.id or owed.state not in _OWED:
             continue
-        event = ReleaseEvent.HANDED_ON
         where: dict[str, object] = {"plan": "", "step": 0, "left_out": True}
-        if event in RELEASE_MOVES[owed.state]:
-            draft.move_release(owed, event, why="it was stopped", **where)
+        draft.move_release(owed, ReleaseEvent.HANDED_ON, why="it was stopped", **where)
 
 
 def wind_up(draft: Draft, id: str) -> None:

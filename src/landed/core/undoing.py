@@ -11,6 +11,7 @@ from dataclasses import replace
 from landed.core.draft import Draft
 from landed.core.operation import Operation
 from landed.core.plan import At, Plan, PlanEvent, placed
+from landed.core.question import QuestionEvent, QuestionState
 from landed.core.releasing import question
 from landed.core.scope import PlanTold
 from landed.core.undo import (
@@ -53,6 +54,7 @@ def _owe(
         event = ReleaseEvent.OWED if owed.state in ENDED else ReleaseEvent.HANDED_ON
         if event not in RELEASE_MOVES[owed.state]:
             return owed
+        _lapse(draft, owed.question)
         changed = replace(owed, plan="", left_out=False, agreed=False, question="")
         return draft.move_release(
             changed,
@@ -77,6 +79,13 @@ def _owe(
             after=after,
         )
     )
+
+
+def _lapse(draft: Draft, question: str) -> None:
+    """What is taken back as a part of the whole is asked about no more."""
+    asked = draft.questions.get(question)
+    if asked is not None and asked.state is QuestionState.OPEN:
+        draft.move_question(asked, QuestionEvent.LAPSED)
 
 
 def take_back(draft: Draft, id: str) -> None:

@@ -20,14 +20,12 @@ from landed.core.approval import (
     token_digest,
     token_name,
 )
-from landed.core.approving import CLOCK
 from landed.core.changes import Kind
-from landed.core.contract import OnExpiry
 from landed.core.errors import ApprovalError, ProposalError, StoreError
-from landed.core.plan import PLAN_MOVES, At, Plan, PlanEvent, PlanState, Wanted, plan_from
+from landed.core.plan import PLAN_MOVES, Plan, PlanEvent, PlanState, plan_from
 from landed.core.question import About, Question, QuestionState, question_from
 from landed.core.scope import Answered, Offering, PlanTold, Presenting
-from landed.core.session import Input
+from landed.core.telling import to_person
 from landed.core.undo import UNDO_WITHIN_S, release_id, undoable
 from landed.core.value import Offer, PlanValue
 from landed.runtime.permissions import is_in_charge
@@ -292,47 +290,6 @@ class Deciding(Proposing):
             error.again = await self._once_more(approval.plan, approval.tenant)
         return error
 
-    async def _once_more(self, plan: str, tenant: str, *, heard: Input | None = None) -> str:
-        """Preview a plan anew whose yes came too late, or whose facts moved; "" where none is.
-
-        It always asks, and is made once, however often somebody comes too late. `heard` is the
-        input that came too late, whose turn it then belongs to. What the person answered with other
-        words, or a plan that did anything, is not shown again.
-        """
-        held = await self.driver.reader.plan(plan, tenant=tenant)
-        if not self._may_be_shown_again(held):
-            return ""
-        calls = [Wanted(tool=s.tool, arguments=s.arguments, call_id=s.call_id) for s in held.steps]
-        ask = replace(
-            held.ask,
-            input=held.input or held.id,
-            turn=heard.turn if heard is not None else held.turn,
-            call_id=f"again/{held.id}",
-            send_by=None,
-        )
-        try:
-            planned, token = await self.planner.proposed(
-                ask,
-                calls,
-                held.intent,
-                held.origin,
-                independent=held.independent,
-                supersedes=held.id,
-                asks=True,
-            )
-            return (await self._carry_out(planned, PLAN_PATIENCE_S, token=token)).plan
-        except ProposalError as error:
-            log.info("%s could not be previewed anew: %s", held.id, error)
-            return ""
-
-    def _may_be_shown_again(self, plan: Plan) -> bool:
-        pairs = zip(plan.steps, plan.places, strict=True)
-        contracts = [self.driver.reader.contracts[step.contract] for step in plan.steps]
-        did_something = any(place.at is At.DONE and not step.reads for step, place in pairs)
-        stops = any(contract.on_expiry is OnExpiry.STOP for contract in contracts)
-        late = plan.state is PlanState.EXPIRED and plan.by == CLOCK
-        return (late or plan.state is PlanState.PARTIAL) and not did_something and not stops
-
     async def _came_to(self, approval: Approval, patience_s: float, *, replayed: bool) -> PlanValue:
         """Wait for what a yes set going, and return what that attempt came to."""
         held = await self.driver.reader.plan(approval.plan, tenant=approval.tenant)
@@ -354,20 +311,13 @@ class Deciding(Proposing):
             return None
 
     async def _as_it_was(self, plan: Plan, attempt: int) -> PlanValue:
-        """Return a plan as it stood at the end of an earlier attempt, from the journal."""
-        then = await self.driver.reader.plan_at_end_of(plan, attempt)
-        return await self._plan_value(then, replayed=True)
-
-    async def _wait_for(
-        self, plan: Plan, patience_s: float, *, replayed: bool = False
-    ) -> PlanValue:
-        """Wait until a plan is at rest, wherever it is carried out."""
-        waiter = self._plan_waiter(plan.id, patience_s)
-        waiter.replayed = replayed
-        loop = self.driver.loop_of(tenant=plan.tenant, session=plan.session)
-        await loop.wait_for_plan(waiter)
-        answer = await waiter.future
-        return await self._plan_value(answer.plan, replayed=answer.replayed)
+        """Return a plan as it stood, and was told, at the end of an earlier attempt."""
+        reader = self.driver.reader
+        then = await reader.plan_at_end_of(plan, attempt)
+        held = await reader.operations(*(place.record for place in then.places if place.record))
+        value = await self._plan_value(then, replayed=True)
+        text = to_person(then, held, reader.contracts, language=self.settings.language)
+        return replace(value, text=text, operations=tuple(held), questions=(), undo_by=None)
 
     async def _told(
         self, plan: str, event: PlanEvent, *, tenant: str, by: str, why: str

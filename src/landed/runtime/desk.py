@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from landed.core.changes import Record
+from landed.core.changes import Move, Record
 from landed.core.contract import Contract
 from landed.core.errors import ProposalError
 from landed.core.operation import Operation, State
@@ -40,9 +40,16 @@ Place = tuple[str, str]  # tenant, session
 NOBODY_WAITS = "nobody waits for it any more, and it had not been sent"
 
 
+def nothing_noticed(moves: Iterable[Move]) -> None:
+    """Tell nobody of what was stored."""
+
+
 @dataclass(slots=True, eq=False)
 class Setting:
-    """What all loops of a runtime share. `slots` are free places of the tools that bound them."""
+    """What all loops of a runtime share. `slots` are free places of the tools that bound them.
+
+    `noticed` is called with the moves of each unit once it is durable.
+    """
 
     store: Store
     tools: Mapping[str, Tool]
@@ -61,6 +68,7 @@ class Setting:
     awaken: Callable[["Desk"], bool]
     freed: Callable[[str], None]
     listeners: Listeners = field(default_factory=Listeners)
+    noticed: Callable[[Iterable[Move]], None] = nothing_noticed
 
 
 @dataclass(slots=True, eq=False)

@@ -50,8 +50,8 @@ class Listeners:
 
     def tell(self, plans: Mapping[str, Plan]) -> None:
         """Tell of plans as they are durable now."""
-        for id in self.of.keys() & plans.keys():
-            for listener in self.of[id]:
+        for id, listeners in self.of.items():
+            for listener in listeners if id in plans else ():
                 listener.hear(plans[id])
 
     def end(self) -> None:

@@ -26,6 +26,7 @@ from landed.core.scope import (
     AskPrice,
     Check,
     Command,
+    Heard,
     LetGo,
     Next,
     Planned,
@@ -42,7 +43,7 @@ from landed.core.scope import (
 )
 from landed.core.session import delivery_name
 from landed.runtime.desk import Desk, check_same
-from landed.runtime.memory import needed_by
+from landed.runtime.memory import folded_in, needed_by
 from landed.runtime.waiting import PlanWaiter, refuse
 
 log = logging.getLogger("landed")
@@ -51,6 +52,7 @@ CONFLICTS_MAX = 100  # laps in a row that other writers may spoil before the cal
 LINGER_S = 1.0  # how long a loop stays in memory after nothing is open in it any more
 LAST_LAP_S = 5.0  # how long the end of a process is held up by what is still to be written
 FOREIGN_S = 1.0  # how often an operation that matters here, but is held elsewhere, is read again
+RULED_S = 10.0  # how often a plan with nothing in flight is: was something ruled on elsewhere?
 STOPPED_S = 1.0  # how often a plan with a send in flight is read again: was it stopped elsewhere?
 
 
@@ -170,14 +172,16 @@ class SessionLoop(Desk):
         self.wakes = dict(decided.wakes)
         self.starved = decided.starved
         self.memory.keep(decided, stored)
+        self.setting.noticed(decided.changes.moves)
         self.setting.listeners.tell(self.memory.plans)
         for command in decided.commands:
             self._start(command)
         self.answer_all()
         if self.memory.foreign():
             self.wakes[""] = self.setting.clock.now() + FOREIGN_S
-        if self.calls.sends and self.memory.out():
-            self.wakes["stops"] = max(self.looked_at + STOPPED_S, self.setting.clock.now())
+        if self.memory.out():
+            often_s = STOPPED_S if self.calls.sends else RULED_S
+            self.wakes["stops"] = max(self.looked_at + often_s, self.setting.clock.now())
 
     def _scope(self, arrivals: tuple[Arrival, ...]) -> Scope:
         memory, setting = self.memory, self.setting
@@ -313,8 +317,8 @@ class SessionLoop(Desk):
 
     def _speaks_of(self, id: str) -> bool:
         """Whether something here depends on an operation, whoever holds it."""
-        revising = any(isinstance(a, Revised | Answered) and id in needed_by(a) for a in self.inbox)
-        return revising or id in self.memory.spoken_of()
+        told = any(folded_in(a) and id in needed_by(a) for a in self.inbox)
+        return told or id in self.memory.spoken_of()
 
     def _drop_arrivals(self, id: str) -> None:
         kept: list[Arrival] = []
@@ -429,7 +433,7 @@ def _one_a_lap(arrival: Arrival) -> str:
     """Return what there may be only one of in a lap, "" for what may come in any number."""
     if isinstance(arrival, Revised):
         return "revised"
-    heard = arrival.heard if isinstance(arrival, Answered) else None
+    heard = arrival.heard if isinstance(arrival, Answered | Heard) else None
     if heard is None or not heard.delivery:
         return ""
     return delivery_name(tenant=heard.tenant, delivery=heard.delivery)

@@ -27,6 +27,7 @@ from landed.core.scope import (
     Priced,
     Proposed,
     Revised,
+    Ruled,
 )
 from landed.core.undo import Release, release_from
 
@@ -130,13 +131,14 @@ class Memory:
         return self._closure({one.id for one in self.mine()}).union(*map(references, theirs))
 
     def out(self) -> set[str]:
-        """Return the plans here with a step that is out, and the operations of those steps."""
+        """Return the plans with a step that is out, the operations of those steps, and undos."""
         found: set[str] = set()
         for plan in self.plans.values():
             steps = {place.record for place in plan.places if place.at is At.OUT}
             if plan.open and plan.worker == self.worker and steps:
                 found |= {plan.id} | (steps & self.operations.keys())
-        return found
+        undos = {r.undo for r in self.releases.values() if r.open and r.worker == self.worker}
+        return found | (undos & self.operations.keys())
 
     def version(self, id: str) -> int:
         """Return the version of a record as it is held here, 0 where it is not."""
@@ -237,6 +239,11 @@ _NEEDS: Mapping[type[Arrival], Callable[[Any], set[str]]] = {
     Answered: lambda arrival: {arrival.question},
     AskPerson: lambda arrival: {arrival.subject},
 }
+
+
+def folded_in(arrival: Arrival) -> bool:
+    """Whether an arrival is folded into the records that it is about, whoever holds them."""
+    return isinstance(arrival, Revised | Answered | Heard | Ruled)
 
 
 def made_by(arrival: Arrival) -> set[str]:

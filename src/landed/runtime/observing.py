@@ -45,7 +45,8 @@ async def looked(
             deadline_at=now + seconds,
         )
         outcome = await sent(tool, call, seconds=seconds, lingers=lambda _: None)
-        if isinstance(outcome, Acknowledged | Refused) or tries == TRIES_MAX:
+        asked_to_wait = isinstance(outcome, NotSent) and outcome.wait_s > 0
+        if isinstance(outcome, Acknowledged | Refused) or asked_to_wait or tries == TRIES_MAX:
             break
         await asyncio.sleep(pause_s(tries))
     return outcome

@@ -1,6 +1,7 @@
 """A runtime as something that is entered and left: its bounds, its worker, its end."""
 
 import asyncio
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 
 from landed.core.errors import LandedError, WrongLoopError
@@ -20,6 +21,8 @@ class Settings:
     let_go_s        how long a cancelled caller is held until the doubt it leaves is durable
     drain_s         how long `drain` waits for what is out
     language        of the person's sentences: `en` or `es`
+    sweep_every_s   how often each tool that can list its effects is swept; None for never
+    tenants         those whose cases are swept for, and told of again at the start
     """
 
     send_within_s: float = 900.0
@@ -28,6 +31,8 @@ class Settings:
     let_go_s: float = 5.0
     drain_s: float = 30.0
     language: str = "en"
+    sweep_every_s: float | None = None
+    tenants: tuple[str, ...] = ("default",)
 
 
 @dataclass(slots=True, eq=False)
@@ -41,7 +46,7 @@ class Opened:
     planner: Planner
     recovered: int = 0
     _loop: asyncio.AbstractEventLoop | None = None
-    _beat: "asyncio.Task[None] | None" = None
+    _rounds: "tuple[asyncio.Task[None], ...]" = ()
     _drained: bool = False
 
     @property
@@ -52,7 +57,11 @@ class Opened:
         self._loop = asyncio.get_running_loop()
         await self.driver.register()
         self.recovered = await self.worker.begin()
-        self._beat = asyncio.ensure_future(self.worker.beat())
+        self._rounds = tuple(map(asyncio.ensure_future, self._begun()))
+
+    def _begun(self) -> Sequence[Coroutine[None, None, None]]:
+        """Return what goes on in the background until the runtime is drained."""
+        return (self.worker.beat(),)
 
     async def __aexit__(self, *_: object) -> None:
         await self.drain()
@@ -64,8 +73,8 @@ class Opened:
             return
         self._check_loop()
         self._drained = True
-        if self._beat is not None:
-            self._beat.cancel()
+        for going_round in self._rounds:
+            going_round.cancel()
         await self.driver.drain(bound_s=self.settings.drain_s)
         if self.worker.lost is None:
             await self.driver.store.retire(worker=self.worker.name)

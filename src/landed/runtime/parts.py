@@ -21,6 +21,7 @@ from landed.runtime.clock import Clock, Ids, RandomIds, WallClock
 from landed.runtime.desk import WhatNext
 from landed.runtime.driver import Driver
 from landed.runtime.foreseeing import Foreseer
+from landed.runtime.notifying import Notifier, Notify
 from landed.runtime.opened import Settings
 from landed.runtime.permissions import NobodyMay, Permissions
 from landed.runtime.planning import PlanFor, Planner, no_plan_for
@@ -42,6 +43,7 @@ def assemble(
     plan_for: PlanFor = no_plan_for,
     permissions: Permissions | None = None,
     secrets: tuple[bytes, ...] = (b"",),
+    notify: Notify | None = None,
     decides_only: bool = False,
 ) -> Runtime:
     """Join parts into a runtime that is not entered yet: for simulation, tests and other faces.
@@ -78,7 +80,17 @@ def assemble(
         language=bounds.language,
         plan_for=plan_for,
     )
-    return Runtime(driver=driver, worker=beating, ids=source, settings=bounds, planner=planner)
+    notifier = None
+    if notify is not None:
+        notifier = Notifier(notify=notify, reader=driver.reader, clock=time, tenants=bounds.tenants)
+    return Runtime(
+        driver=driver,
+        worker=beating,
+        ids=source,
+        settings=bounds,
+        planner=planner,
+        notifier=notifier,
+    )
 
 
 def register(tools: Iterable[object]) -> dict[str, Tool]:

@@ -1,11 +1,15 @@
 """The verbs for plans that begin: preview one, propose one, change one's mind about one."""
 
 import asyncio
+import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from landed.core.approval import Purpose, approval_from, approval_id
+from landed.core.approving import CLOCK
 from landed.core.canonical import Json
+from landed.core.contract import OnExpiry
+from landed.core.errors import ProposalError
 from landed.core.key import Ask
 from landed.core.plan import At, Plan, PlanState, Wanted
 from landed.core.scope import Planned, Revised
@@ -15,6 +19,8 @@ from landed.core.undo import UNDO_WITHIN_S, undoable
 from landed.core.value import Offer, PlanValue, StepValue
 from landed.runtime.settling import Settling
 from landed.runtime.waiting import PlanWaiter
+
+log = logging.getLogger("landed")
 
 PLAN_PATIENCE_S = 300.0
 
@@ -121,6 +127,64 @@ class Proposing(Settling):
         made_here = token if answer.plan.id == plan.id else ""
         return await self._plan_value(answer.plan, replayed=answer.replayed, token=made_here)
 
+    async def _wait_for(
+        self, plan: Plan, patience_s: float, *, replayed: bool = False
+    ) -> PlanValue:
+        """Wait until a plan is at rest, wherever it is carried out."""
+        waiter = self._plan_waiter(plan.id, patience_s)
+        waiter.replayed = replayed
+        loop = self.driver.loop_of(tenant=plan.tenant, session=plan.session)
+        await loop.wait_for_plan(waiter)
+        try:
+            answer = await waiter.future
+        except asyncio.CancelledError:
+            if not self.driver.over or _is_cancelled():
+                raise
+            # The runtime ended meanwhile: what was decided is durable, the next one carries it out.
+            stands = await self.driver.reader.plan(plan.id, tenant=plan.tenant)
+            return await self._plan_value(stands, replayed=replayed)
+        return await self._plan_value(answer.plan, replayed=answer.replayed)
+
+    async def _once_more(self, plan: str, tenant: str, *, heard: Input | None = None) -> str:
+        """Preview a plan anew whose yes came too late, or whose facts moved; "" where none is.
+
+        It always asks, and is made once, however often somebody comes too late. `heard` is the
+        input that came too late, whose turn it then belongs to. What the person answered with other
+        words, or a plan that did anything, is not shown again.
+        """
+        held = await self.driver.reader.plan(plan, tenant=tenant)
+        if not self._may_be_shown_again(held):
+            return ""
+        calls = [Wanted(tool=s.tool, arguments=s.arguments, call_id=s.call_id) for s in held.steps]
+        ask = replace(
+            held.ask,
+            turn=heard.turn if heard is not None else held.turn,
+            call_id=f"again/{held.id}",
+            send_by=None,
+        )
+        try:
+            planned, token = await self.planner.proposed(
+                ask,
+                calls,
+                held.intent,
+                held.origin,
+                independent=held.independent,
+                supersedes=held.id,
+                asks=True,
+            )
+            return (await self._carry_out(planned, PLAN_PATIENCE_S, token=token)).plan
+        except ProposalError as error:
+            log.info("%s could not be previewed anew: %s", held.id, error)
+            return ""
+
+    def _may_be_shown_again(self, plan: Plan) -> bool:
+        pairs = zip(plan.steps, plan.places, strict=True)
+        contracts = [self.driver.reader.contracts[step.contract] for step in plan.steps]
+        did_something = any(place.at is At.DONE and not step.reads for step, place in pairs)
+        stops = any(contract.on_expiry is OnExpiry.STOP for contract in contracts)
+        late = plan.state is PlanState.EXPIRED and plan.by == CLOCK
+        return (late or plan.state is PlanState.PARTIAL) and not did_something and not stops
+
     def _plan_waiter(self, plan: str, patience_s: float) -> PlanWaiter:
         return PlanWaiter(
             plan=plan,
@@ -183,3 +247,9 @@ class Proposing(Settling):
     def _type(self, digest: str) -> str:
         contract = self.driver.reader.contracts.get(digest)
         return contract.makes_type if contract is not None else ""
+
+
+def _is_cancelled() -> bool:
+    """Whether it is this call that somebody cancelled."""
+    mine = asyncio.current_task()
+    return mine is not None and mine.cancelling() > 0

@@ -13,6 +13,7 @@ from landed.core.errors import ProposalError, StaleWriteError, StoreError
 from landed.core.history import Item, View
 from landed.core.operation import SAYS_MAX, Operation
 from landed.core.operation_record import from_record
+from landed.core.outcome import Found
 from landed.core.question import About, Question, QuestionState, last_question_name, question_from
 from landed.core.report import Report
 from landed.core.scope import Answered, AskPerson, Heard, Told
@@ -20,6 +21,7 @@ from landed.core.session import Input, input_of, opening, saying, unacted
 from landed.core.value import Receipt
 from landed.core.yes import Answer, read_answer
 from landed.runtime.progress import Progressing
+from landed.runtime.settling import UNSENT, opening_of, subject
 
 log = logging.getLogger("landed")
 
@@ -78,7 +80,7 @@ class Runtime(Progressing):
             if evidence is None:
                 await self._take_down(received)
             else:
-                await self._witness(received, evidence)
+                received = await self._witness(received, evidence)
         except StaleWriteError as stale:
             if not stale.name.startswith("delivery/"):
                 raise
@@ -168,23 +170,13 @@ class Runtime(Progressing):
             loop = self.driver.loop_of(tenant=tenant, session=session)
             await asyncio.gather(*map(loop.hand_in, told))
 
-    async def _witness(self, received: Input, evidence: Receipt) -> None:
-        """Take evidence down, and with it what it settles."""
+    async def _witness(self, received: Input, evidence: Receipt) -> Input:
+        """Take evidence down, and with it what it settles; return the input as it was stored."""
         held = await self._meant_by(evidence, received.tenant)
-        if held is None:
-            await self.driver.store.commit(opening(received))
-            await self._open(
-                Case(
-                    why=Why.UNRECORDED,
-                    subject=evidence.key or evidence.operation,
-                    tenant=received.tenant,
-                    session=received.session,
-                    tool=received.principal,
-                    says=received.text[:SAYS_MAX],
-                    opened_at=received.at,
-                )
-            )
-            return
+        landed = isinstance(evidence.outcome, Found)
+        if held is None or (landed and held.state in UNSENT):
+            await self._unrecorded(received, evidence)
+            return received
         back = Looked(
             operation=held.id,
             question=Asked.RECEIPT,
@@ -193,8 +185,32 @@ class Runtime(Progressing):
             asked_at=received.at,
             at=received.at,
         )
+        heard = replace(received, session=held.session)
         loop = self.driver.loop_of(tenant=held.tenant, session=held.session)
-        await loop.hand_in(Heard(heard=replace(received, session=held.session), back=back))
+        await loop.hand_in(Heard(heard=heard, back=back))
+        return heard
+
+    async def _unrecorded(self, received: Input, evidence: Receipt) -> None:
+        """Take down what is about nothing that is known here: an input and a case, in one unit."""
+        case = Case(
+            why=Why.UNRECORDED,
+            subject=subject(evidence.key or evidence.operation or received.id),
+            tenant=received.tenant,
+            session=received.session,
+            tool=received.principal,
+            says=received.text[:SAYS_MAX],
+            opened_at=received.at,
+        )
+        heard = opening(received)
+        unit = replace(heard, moves=(*heard.moves, opening_of(case)))
+        try:
+            await self.driver.store.commit(unit)
+        except StaleWriteError as stale:
+            if stale.record != case.id:
+                raise
+            await self.driver.store.commit(heard)  # It is a case already.
+            return
+        self.driver.setting.noticed(unit.moves)
 
     async def _meant_by(self, evidence: Receipt, tenant: str) -> Operation | None:
         """Return the operation that evidence is about; another tenant's is none."""
@@ -203,7 +219,7 @@ class Runtime(Progressing):
             known = await self.driver.reader.operations(evidence.operation)
             held = known.get(evidence.operation)
         elif evidence.key:
-            held = await self.operation_by_key(evidence.key)
+            held = await self._by_key(evidence.key)
         return held if held is not None and held.tenant == tenant else None
 
     async def _take_down(self, received: Input) -> None:

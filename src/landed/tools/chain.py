@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack, cast
 
-from landed.core.canonical import Json, canonical
+from landed.core.canonical import Json, canonical, fingerprint
 from landed.core.contract import Contract, Effect, check
 from landed.core.declared import from_values
 from landed.core.errors import ProposalError
@@ -68,12 +68,14 @@ where it is: only the bytes come back."""
 class Signed(TypedDict):
     """What is stored before the first send: the bytes in hex, their digest, their number.
 
+    `stands_for` is the digest of the arguments that were signed for.
     `cancel` are the bytes that use the number up without moving anything, "" where there are none.
     """
 
     raw: str
     hash: str
     nonce: int
+    stands_for: str
     cancel: str
     cancel_hash: str
 
@@ -169,6 +171,7 @@ class ChainTool:
             "raw": raw.hex(),
             "hash": self._hash_of(raw),
             "nonce": nonce,
+            "stands_for": _digest(call),
             "cancel": other.hex(),
             "cancel_hash": self._hash_of(other) if other else "",
         }
@@ -179,6 +182,8 @@ class ChainTool:
         signed = _signed_for(call)
         if signed is None:
             return NotSent(reason="nothing was signed for it")
+        if signed["stands_for"] != _digest(call):
+            return Refused(reason="what was signed stands for other arguments")
         outcome = await self._node.submit(call, bytes.fromhex(signed["raw"]))
         if isinstance(outcome, Refused):
             # A chain refuses bytes that it has taken in already: that is no no.
@@ -241,6 +246,10 @@ def _signed_for(call: Call) -> Signed | None:
     prepared = call.prepared
     whole = isinstance(prepared, Mapping) and prepared.keys() >= Signed.__required_keys__
     return cast("Signed", prepared) if whole else None
+
+
+def _digest(call: Call) -> str:
+    return fingerprint(dict(call.arguments), domain="signed")
 
 
 def _result(signed: Signed) -> Json:

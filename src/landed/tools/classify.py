@@ -1,7 +1,7 @@
 """What an exception or a status code says about the effect: refused, never left, or nothing.
 
-Only two things may be believed blindly: that a service refused before any effect, and that nothing
-left this machine. All else is an answer that was lost. The errors of other libraries are known by
+Only three things may be believed blindly: that a service refused before any effect, that it asked to
+come back later, and that nothing left this machine. All else is an answer that was lost. The errors of other libraries are known by
 their names, so that none of those need be installed.
 """
 
@@ -13,6 +13,10 @@ from landed.core.errors import NotSentError, RefusedError
 from landed.core.outcome import AnswerLost, NotSent, Refused, SendOutcome
 
 REASON_MAX_CHARS = 300
+
+TOO_MANY = 429
+WAIT_MIN_S = 1.0
+"""The wait after a 429 that names no time, and the shortest."""
 
 Unanswered = Refused | NotSent | AnswerLost
 
@@ -67,7 +71,8 @@ def one_request(error: Exception, contract: Contract) -> Unanswered:
 
     That is a promise: one request per call, no retries in the function or its client, redirects
     off (httpx does not follow them unless told to). Then a connection that was never made is *not
-    sent*, a status of the contract's `refusals` is *refused*, and all else is *answer lost*.
+    sent*, as is a 429, a status of the contract's `refusals` is *refused*, and all else is *answer
+    lost*.
     """
     names = [f"{each.__module__}.{each.__qualname__}" for each in type(error).__mro__]
     if not NEVER_LEFT.isdisjoint(names):
@@ -92,12 +97,21 @@ def of_error(error: Exception, contract: Contract, raises: Classifier) -> SendOu
                 return AnswerLost(reason=f"{described(error)}; classifying it: {described(own)}")
 
 
-def of_status(status: int, contract: Contract, *, says: str = "") -> Refused | AnswerLost:
-    """Return what a status that is no yes says, with the service's own words `says`, bounded."""
-    reason = bounded(f"{status} {says}")
+def of_status(
+    status: int, contract: Contract, *, says: str = "", wait_s: float | None = None
+) -> Unanswered:
+    """Return what a status that is no yes says, with the service's own words `says`, bounded.
+
+    A 429 that is no refusal of the contract is *not sent*: nobody has looked at the call, and the
+    same one goes again after `wait_s` (its `Retry-After`, where it has one). A 503 leaves doubt
+    also with a `Retry-After`: a proxy says it of a request that it may have passed on.
+    """
     if status in contract.refusals:
-        return Refused(reason=reason)
-    return AnswerLost(reason=reason)
+        return Refused(reason=bounded(f"{status} {says}"))
+    if status == TOO_MANY:
+        wait_s = max(wait_s or 0.0, WAIT_MIN_S)
+        return NotSent(reason=bounded(f"429, asked to wait {wait_s:g} s: {says}"), wait_s=wait_s)
+    return AnswerLost(reason=bounded(f"{status} {says}"))
 
 
 def described(error: BaseException) -> str:

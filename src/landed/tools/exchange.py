@@ -17,6 +17,7 @@ from landed.core.contract import Contract
 from landed.core.outcome import AnswerLost, NotSent
 from landed.core.tool import Call
 from landed.tools.classify import Unanswered, bounded, described, one_request
+from landed.tools.pacing import retry_after_s
 
 if TYPE_CHECKING:
     import httpx2
@@ -39,14 +40,21 @@ _SECRET_MIN_CHARS = 8
 _OURS = {"accept": "application/json", "accept-encoding": "identity", "user-agent": "landed"}
 
 
+_NO_MORE: Mapping[str, str] = {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """One whole reply; header names are in lower case, `says` is its start as evidence."""
+    """One whole reply; header names are in lower case, `says` is its start as evidence.
+
+    `wait_s` is what its `Retry-After` asks for, None where it has none.
+    """
 
     status: int
     headers: Mapping[str, str]
     body: bytes
     says: str
+    wait_s: float | None = None
 
 
 class UnreadableReplyError(Exception):
@@ -76,21 +84,30 @@ class Exchange:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def carry(
-        self, call: Call, *, method: str, url: str, body: bytes | None, effect: bool
+        self,
+        call: Call,
+        *,
+        method: str,
+        url: str,
+        body: bytes | None,
+        effect: bool,
+        more: Mapping[str, str] = _NO_MORE,
     ) -> Reply | Unanswered:
         """Return the reply, whatever its status; without a whole one, what that means for a send.
 
-        With `effect` the request carries the key and the epoch. It ends at the call's deadline.
+        With `effect` the request carries the epoch and the time; `more` are headers of this one
+        request. It ends at the call's deadline.
         """
         bound_s = max(call.deadline_at - call.sent_at, 0.0)
         try:
             own = self._headers(call)
-            request = self._request(call, own, method, url, body, bound_s, effect=effect)
+            every = {**own, **more}
+            request = self._request(call, every, method, url, body, bound_s, effect=effect)
         except Exception as error:
             return NotSent(reason=described(error))
         try:
             async with asyncio.timeout(bound_s):
-                return await self._carried(request, secrets=_secrets(own))
+                return await self._carried(request, call, secrets=_secrets(own))
         except TimeoutError:
             return AnswerLost(reason=f"no whole reply within {bound_s:g} s")
         except Exception as error:
@@ -118,8 +135,6 @@ class Exchange:
         headers = _OURS | {name.lower(): value for name, value in own.items()}
         if body is not None:
             headers.setdefault("content-type", "application/json")
-        if effect and self._contract.keyed:
-            headers[self._contract.keyed.lower()] = call.key
         if effect and self._contract.fence:
             headers[self._contract.fence.lower()] = str(call.epoch)
         if effect and self._sent_at_header:
@@ -129,7 +144,9 @@ class Exchange:
         extensions = {"timeout": timeout.as_dict()}
         return httpx2.Request(method, url, headers=headers, content=body, extensions=extensions)
 
-    async def _carried(self, request: "httpx2.Request", *, secrets: frozenset[str]) -> Reply:
+    async def _carried(
+        self, request: "httpx2.Request", call: Call, *, secrets: frozenset[str]
+    ) -> Reply:
         response = await self._transport().handle_async_request(request)
         body = bytearray()
         try:
@@ -150,6 +167,7 @@ class Exchange:
             headers={name.lower(): value for name, value in response.headers.items()},
             body=bytes(body),
             says=_shown(bytes(body), secrets),
+            wait_s=retry_after_s(response.headers.get("retry-after", ""), call.sent_at),
         )
 
     def _transport(self) -> "httpx2.AsyncBaseTransport":

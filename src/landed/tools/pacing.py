@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from enum import StrEnum
 
 SEATS_MAX = 100_000
 """Seats kept for one service; the oldest is given up for a new one."""
@@ -67,6 +68,14 @@ def retry_after_s(header: str, now: float) -> float | None:
     return min(max(wait_s, 0.0), RETRY_AFTER_MAX_S)
 
 
+class Leaving(StrEnum):
+    """What leaves. All three are paced and held; a question is neither budgeted nor counted."""
+
+    FIRST = "first send"
+    AGAIN = "send again"
+    QUESTION = "question"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
     """How a service is treated.
@@ -103,14 +112,14 @@ class Pacing:
         self._paces = dict(paces or {})
         self._lanes: dict[str, _Lane] = {}
 
-    def turn(self, service: str, key: str, *, again: bool, now: float, chance: float) -> float:
+    def turn(self, service: str, key: str, *, kind: Leaving, now: float, chance: float) -> float:
         """Return when `key` may leave. Not later than `now`: it leaves now, and is counted.
 
         A later time is its seat: ask again then, not before. `key` names one send or question that
-        waits (the operation's id will do); `again` says that it is not its first. Ask only for what
-        would leave at once: a yes is used up by asking.
+        waits (the operation's id will do). Ask only for what would leave at once: a yes is used up
+        by asking.
         """
-        return self._lane(service).turn(key, again=again, now=now, chance=chance)
+        return self._lane(service).turn(key, kind=kind, now=now, chance=chance)
 
     def leave(self, service: str, key: str) -> None:
         """Give up a seat: it was settled otherwise, or stopped."""
@@ -158,9 +167,9 @@ class _Lane:
     def _slack_s(self) -> float:
         return (self.pace.burst - 1) * self._each_s
 
-    def turn(self, key: str, *, again: bool, now: float, chance: float) -> float:
+    def turn(self, key: str, *, kind: Leaving, now: float, chance: float) -> float:
         seat = self._seat(key, now)
-        if again and not self.sent.allow_again(self.pace, now):
+        if kind is Leaving.AGAIN and not self.sent.allow_again(self.pace, now):
             # It keeps no seat, for others can use it. When a place in the budget becomes free
             # nobody knows, so that who waits for one is spread over a window.
             self.seats.pop(key, None)
@@ -170,7 +179,7 @@ class _Lane:
         if seat > now:
             return seat
         self.seats.pop(key, None)
-        self.sent.count(again=again, now=now)
+        self.sent.count(kind, now)
         return now
 
     def slow_down(self, *, now: float, chance: float, wait_s: float | None) -> float:
@@ -198,7 +207,8 @@ class _Lane:
         return seat if now - seat <= self._slack_s + self._each_s else None
 
     def _book(self, key: str, now: float) -> float:
-        seat = max(now, self.full_at - self._slack_s)
+        # The hold is named too, for a difference of two sums may come out a little before it.
+        seat = max(now, self.held_until, self.full_at - self._slack_s)
         self.full_at = max(self.full_at, now) + self._each_s
         self.seats.pop(key, None)
         if len(self.seats) >= SEATS_MAX:
@@ -214,10 +224,13 @@ class _Counts:
         self._slice_s = window_s / SLICES
         self._slices: dict[int, tuple[int, int]] = {}
 
-    def count(self, *, again: bool, now: float) -> None:
+    def count(self, kind: Leaving, now: float) -> None:
         number = self._now(now)
         first, more = self._slices.get(number, (0, 0))
-        self._slices[number] = (first + (not again), more + again)
+        self._slices[number] = (
+            first + (kind is Leaving.FIRST),
+            more + (kind is Leaving.AGAIN),
+        )
 
     def allow_again(self, pace: Pace, now: float) -> bool:
         """Whether one more is within the share.

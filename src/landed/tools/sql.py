@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Literal, Protocol, Unpack
+from typing import Literal, Protocol, Unpack, cast
 
 from landed.core.canonical import Json, canonical, checked, fingerprint
 from landed.core.contract import Effect
@@ -103,7 +103,8 @@ class SqlTool(BlockingTool):
     connect     returns a new DB-API 2.0 connection; one is opened for each send and each question
     statements  one or several, with parameters as `:name`; they may also use `:landed_key`
     arguments   per argument its type, or (type, default)
-    rows        how many rows the last statement must touch, None for any; else nothing is done
+    rows        how many rows each statement must touch (one number for all, or one for each, None
+                for any number); where it is another, nothing is done
     outcome     a query that says what became of it, where the transaction only hands it on: one row
                 with one value, 1 for done, 0 for never, and null or no row for not yet
     table       where the keys are; `set_up` makes it
@@ -127,7 +128,7 @@ class SqlTool(BlockingTool):
         connect: Connect,
         statements: str | Sequence[str],
         arguments: Mapping[str, object],
-        rows: int | None = None,
+        rows: int | Sequence[int | None] | None = None,
         outcome: str = "",
         table: str = TABLE,
         form: Literal[":name", "%(name)s"] = ":name",
@@ -148,7 +149,10 @@ class SqlTool(BlockingTool):
         }
         super().__init__(name, arguments, given, description=description)
         self._connect = connect
-        self._rows = rows
+        each = [rows] * len(self._statements) if isinstance(rows, int | None) else list(rows)
+        if len(each) != len(self._statements):
+            raise ContractError(f"contract of {name}: rows has one number for each statement")
+        self._rows = each
         self._outcome = outcome
         self._table = table
         self._form = form
@@ -188,7 +192,7 @@ class SqlTool(BlockingTool):
             connection.commit()
             return self._acknowledged(done)
 
-    def _within(self, connection: Connection, call: Call) -> Json | Refused:
+    def _within(self, connection: Connection, call: Call) -> "Json | Refused":
         """Run the statements; what is returned as a result is still to be committed."""
         _begin(connection)
         if self._taken(connection, call):
@@ -198,12 +202,12 @@ class SqlTool(BlockingTool):
             if payload != _payload(call):
                 return Refused(reason=f"{call.key} was used with other arguments")
             return result
-        result, touched = self._effect(connection, call)
-        if self._rows is not None and touched != self._rows:
-            return Refused(reason=f"{touched} rows would change, not {self._rows}")
-        kept = {KEY: call.key, "result": canonical(result).decode()}
+        did = self._effect(connection, call)
+        if isinstance(did, Refused):
+            return did
+        kept = {KEY: call.key, "result": canonical(did).decode()}
         self._run(connection, _KEEP, kept)
-        return result
+        return did
 
     def _taken(self, connection: Connection, call: Call, *, closed: int = 0) -> bool:
         """Take the key; whether it was taken already. Whoever comes second waits for the first."""
@@ -211,20 +215,13 @@ class SqlTool(BlockingTool):
         row |= {KEY: call.key, "tool": self.name}
         return self._run(connection, _TAKE, row).rowcount == 0
 
-    def _effect(self, connection: Connection, call: Call) -> tuple[Json, int]:
-        values = {**call.arguments, KEY: call.key}
-        cursor = None
-        for statement in self._statements:
-            cursor = self._run(connection, statement, values)
-        assert cursor is not None
-        if cursor.description is None:
-            return {"rows": cursor.rowcount}, cursor.rowcount
-        names = [str(column[0]) for column in cursor.description]
-        rows = cursor.fetchmany(ROWS_MAX + 1)
-        if len(rows) > ROWS_MAX:
-            raise ProposalError(f"it returns more than {ROWS_MAX} rows")
-        returned = checked([dict(zip(names, row, strict=True)) for row in rows])
-        return {"rows": len(rows), "returned": returned}, len(rows)
+    def _effect(self, connection: Connection, call: Call) -> "Json | Refused":
+        values, result = {**call.arguments, KEY: call.key}, cast("Json", None)
+        for statement, wanted in zip(self._statements, self._rows, strict=True):
+            result, touched = _touched(self._run(connection, statement, values))
+            if wanted not in (None, touched):
+                return Refused(reason=f"{touched} rows would change, not {wanted}")
+        return result
 
     def _row(self, connection: Connection, call: Call) -> tuple[bool, str, Json] | None:
         rows = self._run(connection, _LOOK, {KEY: call.key}).fetchmany(1)
@@ -362,6 +359,18 @@ def _check(tool: str, statements: Sequence[str], arguments: frozenset[str], tabl
                 raise ContractError(f"contract of {tool}: :{named} is no argument of it")
 
 
+def _touched(cursor: Cursor) -> tuple[Json, int]:
+    """Return the result of a statement, and how many rows it is about."""
+    if cursor.description is None:
+        return {"rows": cursor.rowcount}, cursor.rowcount
+    names = [str(column[0]) for column in cursor.description]
+    rows = cursor.fetchmany(ROWS_MAX + 1)
+    if len(rows) > ROWS_MAX:
+        raise ProposalError(f"it returns more than {ROWS_MAX} rows")
+    returned = checked([dict(zip(names, row, strict=True)) for row in rows])
+    return {"rows": len(rows), "returned": returned}, len(rows)
+
+
 def _payload(call: Call) -> str:
     return fingerprint(dict(call.arguments), domain="sql")
 
@@ -370,12 +379,14 @@ def _begin(connection: Connection) -> None:
     """Have one transaction around all that follows, whatever mode the driver is in."""
     if getattr(connection, "autocommit", False) is True:
         connection.autocommit = False  # type: ignore[attr-defined]
-    elif getattr(connection, "isolation_level", "") is None and _is_sqlite(connection):
+    elif _is_told_to_leave_transactions(connection):
         connection.cursor().execute("BEGIN IMMEDIATE", {})
 
 
-def _is_sqlite(connection: Connection) -> bool:
-    return type(connection).__module__.partition(".")[0] in ("sqlite3", "pysqlite3")
+def _is_told_to_leave_transactions(connection: Connection) -> bool:
+    """Whether it is one of SQLite's driver, which then begins none by itself."""
+    is_sqlite = hasattr(connection, "in_transaction")
+    return is_sqlite and getattr(connection, "isolation_level", "") is None
 
 
 def _uncommitted(error: Exception) -> SendOutcome:

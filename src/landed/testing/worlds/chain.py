@@ -45,7 +45,8 @@ class Chain:
 
     `accounts`: what each account has at the start. `block_s`: a block is made this often, None for
     only when somebody asks for one. `forgets`: how many transactions, from the first on, are taken
-    and then dropped from the pool. Raises ValueError for a negative number.
+    and then dropped from the pool. Raises ValueError for a negative number, and
+    for a block_s of 0.
     """
 
     accounts: Mapping[str, int] = field(default_factory=lambda: {"ana": 1_000, "bob": 0})
@@ -53,8 +54,10 @@ class Chain:
     forgets: int = 0
 
     def __post_init__(self) -> None:
-        if min((self.block_s or 0, self.forgets, *self.accounts.values())) < 0:
-            raise ValueError("block_s, forgets and amounts must be 0 or more")
+        if min((self.forgets, *self.accounts.values())) < 0:
+            raise ValueError("forgets and amounts must be 0 or more")
+        if self.block_s is not None and self.block_s <= 0:
+            raise ValueError("block_s must be more than 0")
 
 
 def secret_of(account: str) -> bytes:
@@ -189,7 +192,7 @@ class _Node:
 
     def _mine_due(self) -> None:
         """Make the blocks whose time has come; what arrived after a block's time is not in it."""
-        every_s = self._settings.block_s
+        every_s, now = self._settings.block_s, self._clock.now()
         if every_s is None:
             return
         made = self._one("SELECT coalesce(max(at), ?) AS at FROM block", self._opened_at)
@@ -197,8 +200,8 @@ class _Node:
         at = float(made["at"]) + every_s
         if self._one("SELECT hash FROM tx WHERE status = 'pending' LIMIT 1") is None:
             # Empty blocks are made in one go: nobody could tell, and a long silence costs nothing.
-            at += every_s * max(0, (self._clock.now() - at) // every_s)
-        while at <= self._clock.now():
+            at += every_s * max(0, (now - at) // every_s)
+        while at <= now:
             self._block(at)
             at += every_s
 

@@ -92,9 +92,10 @@ class _Store:
             if condition.strip('"') not in ("", "*", version):
                 raise ProblemError(412, "conflict", f"it is at {version}, not at {condition}")
             name = str(there["metadata"]["name"])
-            _check_spec(merged(there, patch))
-            after = self._put(name, cast(Json, merged(there, patch)))
-            text = f"{name} is at {after['metadata']['version']}: {json.dumps(after['spec'])}"
+            after = self._put(name, _checked(merged(there, patch)))
+            text = (
+                f"{name} is at {after['metadata']['resourceVersion']}: {json.dumps(after['spec'])}"
+            )
             self.ledger.note("changed", text)
         return _said(after)
 
@@ -143,11 +144,16 @@ def merged(there: object, patch: object) -> object:
     return after
 
 
-def _check_spec(after: object) -> None:
-    spec = after.get("spec") if isinstance(after, Mapping) else None  # pyright: ignore
+def _checked(after: object) -> Json:
+    """What is to be there, or a refusal of what is no object any more."""
+    it = cast(Json, after) if isinstance(after, dict) else {}
+    if not isinstance(it.get("metadata"), dict):
+        raise ProblemError(400, "bad-object", "an object has metadata and a spec")
+    spec = it.get("spec")
     replicas = cast(Json, spec).get("replicas", 0) if isinstance(spec, dict) else None
     if not isinstance(replicas, int) or not 0 <= replicas <= REPLICAS_MAX:
         raise ProblemError(422, "bad-spec", f"spec.replicas must be from 0 to {REPLICAS_MAX}")
+    return it
 
 
 def app(

@@ -52,7 +52,7 @@ class Fault:
       first copy; the caller hears the first answer only.
     - `error_after`: the service does all of it; the caller hears a 500.
     - `accept_only`: the caller hears a 200 with `body`; nothing reaches the service.
-    - `refuse`: the caller hears a 429; nothing reaches the service.
+    - `refuse`: the caller hears a 403; nothing reaches the service.
 
     `path` is compared segment by segment, `*` standing for any one segment. `nth` counts, from 1,
     the requests that match this method and path since the world started; None means each of them.
@@ -233,7 +233,7 @@ async def _accept_only(rule: Fault, inner: _Inner, caller: _Caller) -> None:
 
 
 async def _refuse(rule: Fault, inner: _Inner, caller: _Caller) -> None:
-    await _answer(caller.send, 429, '{"detail": "too many requests"}')
+    await _answer(caller.send, 403, '{"detail": "not admitted"}')
 
 
 _KINDS: dict[str, Callable[[Fault, _Inner, _Caller], Awaitable[None]]] = {
