@@ -86,6 +86,12 @@ def test_each_record_is_what_it_is_and_leads_to_the_others(
         assert [link["state"] for link in trace["down"]] == ["confirmed"] * 3
 
 
+@pytest.mark.parametrize("id", ["-abc", "--abc", "-"])
+def test_an_id_that_looks_like_an_option_is_an_id(shop: Shop, id: str) -> None:
+    heard = shop.propose(delivery=id).input
+    assert found(shop, id)["id"] == heard
+
+
 def test_a_delivery_names_its_input(shop: Shop, carried_out: Proposed) -> None:
     assert found(shop, "delivery-7")["id"] == carried_out.input
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from landed.core.absorb import Looked, Question, Replied
-from landed.core.changes import Stored, apply
+from landed.core.changes import Kind, Stored, apply
 from landed.core.contract import Contract, Effect
 from landed.core.key import Ask
 from landed.core.next import what_next
@@ -161,4 +161,5 @@ _SAID: Mapping[type[Command], Callable[[Any], str]] = {
 def stored(decided: Next, before: Stored | None = None) -> tuple[Stored, dict[str, Operation]]:
     """What a store holds after the unit, and the moved operations as they are read back."""
     after, records = apply(before or Stored(), decided.changes)
-    return after, {record.id: from_record(record) for record in records}
+    moved = (record for record in records if record.kind is Kind.OPERATION)
+    return after, {record.id: from_record(record) for record in moved}

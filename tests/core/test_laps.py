@@ -235,6 +235,8 @@ def _steps(lap: Lap) -> Iterator[tuple[Operation | None, Happened, Operation]]:
     """Every move of a lap, with the operation before and after it."""
     held: dict[str, Any] = dict(lap.before)
     for move in lap.decided.changes.moves:
+        if move.after.kind is not Kind.OPERATION:
+            continue
         after = from_record(move.after)
         yield held.get(after.id), Happened(move.event.name), after
         held[after.id] = after

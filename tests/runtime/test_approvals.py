@@ -438,8 +438,7 @@ def test_who_takes_a_half_done_plan_back_is_not_asked_any_more_whether_to_go_on(
         if by_token:
             offer = await rt.offer(value.plan, Purpose.UNDO)
             assert offer is not None
-            how = {"token": offer.token, "principal": "ana"}
-            undone = await rt.approve(purpose=Purpose.UNDO, **how)
+            undone = await rt.approve(token=offer.token, purpose=Purpose.UNDO, principal="ana")
         else:
             undone = await rt.undo(value.plan, principal="ana")
         await rt.receive("yes", principal="ana")

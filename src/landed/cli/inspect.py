@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 SHOWN_MAX = 5  # of those that one id names, how many are told in full
 
 
-@click.command()
+# An id may begin with a dash; a token does, now and then, and must not be told in an error.
+@click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("id")
 @placed
 def command(id: str, **given: Any) -> None:

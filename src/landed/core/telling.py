@@ -161,7 +161,8 @@ _LANDED = frozenset({State.CONFIRMED, State.ASSUMED})
 
 def _since(plan: Plan, operations: Operations) -> Plan:
     """Return a plan with what was taken back after all, by a person's word, once it had ended."""
-    back = {each.undoes for each in operations.values() if each.state in _LANDED}
+    every = operations.values()
+    back = {each.undoes for each in every if each.undoes and each.state in _LANDED}
     places = [replace(p, at=At.UNDONE) if p.record in back else p for p in plan.places]
     return replace(plan, places=tuple(places)) if plan.state in _TAKEN_BACK else plan
 

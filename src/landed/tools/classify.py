@@ -1,8 +1,8 @@
 """What an exception or a status code says about the effect: refused, never left, or nothing.
 
-Only three things may be believed blindly: that a service refused before any effect, that it asked to
-come back later, and that nothing left this machine. All else is an answer that was lost. The errors of other libraries are known by
-their names, so that none of those need be installed.
+Only three things may be believed blindly: that a service refused before any effect, that it asked
+to come back later, and that nothing left this machine. All else is an answer that was lost. The
+errors of other libraries are known by their names, so that none of those need be installed.
 """
 
 from collections.abc import Callable

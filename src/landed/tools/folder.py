@@ -30,7 +30,9 @@ from pathlib import Path
 from landed.core.errors import ProposalError, RefusedError
 
 NOTES = ".landed"
-PATH_MAX_CHARS, NAME_MAX_BYTES, DEPTH_MAX = 1_000, 200, 32
+PATH_MAX_CHARS = 1_000
+NAME_MAX_BYTES = 200
+DEPTH_MAX = 32
 LISTED_MAX = 1_000
 NONE = "none"
 """The digest of a file that is not there."""

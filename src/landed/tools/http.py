@@ -1,23 +1,30 @@
-"""Makes an HTTP endpoint a tool: JSON there and back, the key in a header, questions by URL."""
+"""Makes an HTTP endpoint a tool: JSON there and back, a key, a version, questions by URL."""
 
+import math
+import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Literal, Unpack, cast
+from typing import TYPE_CHECKING, Literal, Unpack
 from urllib.parse import urlencode
 
 from landed.core.canonical import Json, canonical
 from landed.core.contract import Contract, Effect, check
 from landed.core.declared import from_values
 from landed.core.errors import ContractError, ProposalError
+from landed.core.key import Ask
 from landed.core.outcome import Listed, LookOutcome, NoAnswer, NotSent, Prepared, SendOutcome
 from landed.core.tool import Call
 from landed.tools.arguments import Arguments
-from landed.tools.classify import described
+from landed.tools.blocking import fields_of
+from landed.tools.classify import Unanswered, described
 from landed.tools.exchange import Exchange, HeadersOf, Reply
 from landed.tools.foresight import foresight
+from landed.tools.listing import Gathered, Listing, gathered, listed, picked
 from landed.tools.promises import Promises
-from landed.tools.reading import Reading, answer_of, outcome_of
+from landed.tools.reading import Reading, answer_of, kept_of, outcome_of
 from landed.tools.routes import Route, route
+from landed.tools.shaping import KeyAs, KeyIn, Shape
 
 if TYPE_CHECKING:
     import httpx2
@@ -25,8 +32,11 @@ if TYPE_CHECKING:
 # Methods whose arguments travel in the body; those of the others are the query.
 BODIES = frozenset({"POST", "PUT", "PATCH"})
 
-# What these mean in a URL, whatever the arguments are called.
-RESERVED = frozenset({"key", "result"})
+# What these mean in a URL and a template, whatever the arguments are called.
+RESERVED = frozenset({"key", "result", "prepared"})
+
+# What a prepare keeps unless said.
+ETAG: Mapping[str, str] = {"etag": "header:ETag"}
 
 
 class HttpTool:
@@ -34,9 +44,18 @@ class HttpTool:
 
     url         where it sends, as `[METHOD ]https://…/reservations/{id}/cancel`; POST unless said
     arguments   per argument its type, or (type, default)
-    keyed       the header that carries the key; `fence` the one that carries the epoch
+    keyed       what carries the key; `fence` the header that carries the epoch
+    key_in      where that is: a `header`, a dotted place in the `body`, or the `path` (`{key}` in
+                the URL); key_as how the key is written there, as `text` or in `hex`
+    fills       what is put at dotted places of the body, as templates (`metadata.ref`: `{key}`)
+    if_match    the version in If-Match, as a template (`{prepared.etag}`, `"{version}"`)
+    prepare     where it reads, before the first send, what every send rests on; GET unless said.
+                keeps says what is kept of the reply, by name: a field, or `header:ETag`
     lookup, close, read_back
-                where it asks, as `https://…/keys/{key}`; GET, for close POST, unless said
+                where it asks, as `https://…/keys/{key}`; GET, for close POST, unless said. A lookup
+                may be a `Listing`, of which the one with the key is picked
+    list_effects
+                the `Listing` of what the service holds
     reading     how replies are read
     headers     sent with every request; a function of the call where principals differ
     sent_at_header
@@ -45,10 +64,10 @@ class HttpTool:
     transport   an httpx2 transport of one's own (a proxy, a client certificate, a simulation); it
                 must not retry, and whoever made it closes it
 
-    Braces in a URL name arguments, `key` and, for read_back, parts of the `result` (`{result.id}`).
-    The arguments that are not in it are the JSON body (of POST, PUT and PATCH), in the canonical
-    form so that every send has the same bytes, or else the query. The other promises are the fields
-    of `landed.core.contract.Contract`.
+    Braces name arguments, `key`, `prepared` and, for read_back, parts of the `result`
+    (`{result.id}`). The arguments that are named nowhere are the JSON body (of POST, PUT and
+    PATCH), in the canonical form so that every send has the same bytes, or else the query. The
+    other promises are the fields of `landed.core.contract.Contract`.
 
     Raises `ContractError` where the promises contradict each other, or httpx2 is not installed.
     Close it with `aclose` on the loop it was used on.
@@ -64,9 +83,16 @@ class HttpTool:
         url: str,
         arguments: Mapping[str, object] | None = None,
         description: str = "",
-        lookup: str = "",
+        key_in: KeyIn = "header",
+        key_as: KeyAs = "text",
+        fills: Mapping[str, str] | None = None,
+        if_match: str = "",
+        prepare: str = "",
+        keeps: Mapping[str, str] = ETAG,
+        lookup: str | Listing = "",
         close: str = "",
         read_back: str = "",
+        list_effects: Listing | None = None,
         reading: Reading | None = None,
         headers: Mapping[str, str] | HeadersOf | None = None,
         sent_at_header: str = "",
@@ -74,13 +100,31 @@ class HttpTool:
         transport: "httpx2.AsyncBaseTransport | None" = None,
         **promises: Unpack[Promises],
     ) -> None:
-        asked = {"lookup": lookup, "close": close, "read_back": read_back}
+        self._lookup_in = lookup if isinstance(lookup, Listing) else None
+        self._effects_in = list_effects
+        asked = {
+            "prepare": prepare,
+            "lookup": lookup.url if isinstance(lookup, Listing) else lookup,
+            "close": close,
+            "read_back": read_back,
+            "list_effects": list_effects.url if list_effects else "",
+        }
         self.foresight, plain = foresight(name, {**promises, "effect": effect})
         plain |= {question: bool(spec) for question, spec in asked.items()}
         self.name = name
         self.contract = check(from_values(plain, tool=name), tool=name)
         self._arguments = _arguments(self.contract, arguments or {}, description, tool=name)
+        self._shape = Shape(
+            keyed=self.contract.keyed,
+            key_in=key_in,
+            key_as=key_as,
+            fills=fills or {},
+            if_match=if_match,
+        )
         self._routes = _routes({"send": url, **asked}, set(arguments or {}), self.contract, name)
+        _check_shape(self._shape, self._routes["send"], set(arguments or {}), self.contract, name)
+        _check_listings(self._lookup_in, self._effects_in, tool=name)
+        self._keeps = keeps
         self._reading = reading or Reading()
         self._url_in_body = url_in_body
         self._exchange = Exchange(
@@ -96,43 +140,66 @@ class HttpTool:
         return self._arguments.schema
 
     def check(self, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
-        """Return the arguments as stored; `ProposalError` also for what no URL can carry."""
+        """Return the arguments as stored; `ProposalError` also for what no request can carry."""
         stored = self._arguments.check(arguments)
-        for name, each in self._routes.items():
-            if name != "read_back":  # Its URL needs the result.
-                each.url({**stored, "key": "key"})
+        for each in self._routes.values():
+            each.fits(stored)
+        self._shape.fits(self._beside(stored), stored)
         return stored
 
     async def prepare(self, call: Call) -> Prepared | NoAnswer:
-        """Say that there is nothing to prepare: each send is made of the stored arguments."""
-        return NoAnswer(reason=f"{self.name} has nothing to prepare")
+        """Read, at the `prepare` URL, what every send rests on."""
+        reply = await self._reply("prepare", call, {})
+        return kept_of(reply, self._keeps) if isinstance(reply, Reply) else reply
 
     async def send(self, call: Call) -> SendOutcome:
         """Send one request, once, and say what came back."""
         way = self._routes["send"]
         try:
-            url = way.url({**call.arguments, "key": call.key})
-            body = None
+            values = self._values(call)
+            url, body = way.url(values), None
+            more = self._shape.headers(values)
+            beside = self._beside(call.arguments)
             if way.method in BODIES:
-                body = canonical(self._beside_url(call.arguments))
+                body = canonical(self._shape.body(beside, values))
             else:
-                url = _with_query(url, self._beside_url(call.arguments))
+                url = _with_query(url, beside)
         except ProposalError as error:
             return NotSent(reason=described(error))
+        effect = self.contract.effect != Effect.NONE
         reply = await self._exchange.carry(
-            call, method=way.method, url=url, body=body, effect=self.contract.effect != Effect.NONE
+            call, method=way.method, url=url, body=body, effect=effect, more=more
         )
         if isinstance(reply, Reply):
-            return outcome_of(reply, self._reading, self.contract)
+            rests_on = _shown(more.get("if-match") or call.prepared)
+            return outcome_of(reply, self._reading, self.contract, rests_on=rests_on)
         return reply
 
     async def list_effects(self, since: float) -> Listed | NoAnswer:
-        """Say that it has no list of what the service holds."""
-        return NoAnswer(reason=f"{self.name} has no list of effects")
+        """List what the service holds since then (UTC, seconds since the epoch)."""
+        if self._effects_in is None:
+            return NoAnswer(reason=f"{self.name} has no list of effects")
+        whole = math.floor(since)
+        at = datetime.fromtimestamp(whole, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        call = _asking(self.contract, tool=self.name)
+        url = self._routes["list_effects"].url({"since": whole, "since_at": at})
+        found = await self._gathered("list_effects", call, url, self._effects_in)
+        if isinstance(found, Gathered):
+            return listed(found, self._effects_in, self._shape.stored)
+        return found if isinstance(found, NoAnswer) else NoAnswer(reason=f"it says {found}")
 
     async def lookup(self, call: Call) -> LookOutcome:
         """Ask at the `lookup` URL."""
-        return await self._ask("lookup", call, {})
+        if self._lookup_in is None:
+            return await self._ask("lookup", call, {})
+        try:
+            url = self._routes["lookup"].url(self._values(call))
+        except ProposalError as error:
+            return NoAnswer(reason=described(error))
+        found = await self._gathered("lookup", call, url, self._lookup_in)
+        if isinstance(found, Gathered):
+            return picked(found, self._shape.written(call.key), self._lookup_in)
+        return found
 
     async def close(self, call: Call) -> LookOutcome:
         """Ask at the `close` URL."""
@@ -147,25 +214,43 @@ class HttpTool:
         await self._exchange.aclose()
 
     async def _ask(self, question: str, call: Call, more: Mapping[str, Json]) -> LookOutcome:
+        reply = await self._reply(question, call, more)
+        return answer_of(reply, self._reading) if isinstance(reply, Reply) else reply
+
+    async def _reply(self, question: str, call: Call, more: Mapping[str, Json]) -> Reply | NoAnswer:
         way = self._routes.get(question)
         if way is None:
             return NoAnswer(reason=f"{self.name} has no {question}")
         try:
-            url = way.url({**call.arguments, "key": call.key, **more})
+            url = way.url({**self._values(call), **more})
         except ProposalError as error:
             return NoAnswer(reason=described(error))
-        body = b"{}" if way.method in BODIES else None
-        reply = await self._exchange.carry(
-            call, method=way.method, url=url, body=body, effect=False
-        )
-        if isinstance(reply, Reply):
-            return answer_of(reply, self._reading)
-        return NoAnswer(reason=reply.reason)
+        reply = await self._get(way.method, call, url)
+        return reply if isinstance(reply, Reply) else NoAnswer(reason=reply.reason)
 
-    def _beside_url(self, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
-        if self._url_in_body:
-            return arguments
-        used = self._routes["send"].parameters
+    async def _gathered(
+        self, question: str, call: Call, url: str, listing: Listing
+    ) -> Gathered | LookOutcome:
+        method = self._routes[question].method
+        return await gathered(
+            lambda page: self._get(method, call, page), url, listing, self._reading
+        )
+
+    async def _get(self, method: str, call: Call, url: str) -> Reply | Unanswered:
+        """Put one question; where the key stands in bodies, it stands in those of questions too."""
+        body = canonical(self._shape.asking(call.key)) if method in BODIES else None
+        return await self._exchange.carry(call, method=method, url=url, body=body, effect=False)
+
+    def _values(self, call: Call) -> Mapping[str, Json]:
+        """Return what the braces of URLs and templates may name."""
+        key = self._shape.written(call.key)
+        return {**call.arguments, "key": key, "prepared": call.prepared}
+
+    def _beside(self, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return the arguments that go into the body or the query under their own names."""
+        used = self._shape.names
+        if not self._url_in_body:
+            used |= self._routes["send"].parameters
         return {name: value for name, value in arguments.items() if name not in used}
 
 
@@ -174,39 +259,98 @@ def _arguments(
 ) -> Arguments:
     if find_spec("httpx2") is None:
         raise ContractError(f"{tool} is reached over HTTP: install landed[http]")
-    fields = {name: _field(kind) for name, kind in kinds.items()}
+    fields = fields_of(kinds)
     own = {contract.keyed, contract.fence} - {""}
     return Arguments(tool, lambda: fields, own=own, description=description)
 
 
-def _field(kind: object) -> tuple[object, object]:
-    if isinstance(kind, tuple):
-        annotation, default = cast("tuple[object, object]", kind)
-        return annotation, default
-    return kind, ...
-
-
-METHODS = {"send": "POST", "lookup": "GET", "close": "POST", "read_back": "GET"}
+METHODS = {
+    "send": "POST",
+    "prepare": "GET",
+    "lookup": "GET",
+    "close": "POST",
+    "read_back": "GET",
+    "list_effects": "GET",
+}
 
 
 def _routes(
     specs: Mapping[str, str], arguments: set[str], contract: Contract, tool: str
 ) -> Mapping[str, Route]:
-    allowed = arguments | ({"key"} if contract.keyed else set[str]())
+    usual = arguments | _given(contract)
+    allowed = {
+        "prepare": arguments,
+        "read_back": usual | {"result"},
+        "list_effects": {"since", "since_at"},
+    }
     routes = {
         question: route(
-            spec,
-            method=METHODS[question],
-            allowed=allowed | {"result"} if question == "read_back" else allowed,
-            tool=tool,
+            spec, method=METHODS[question], allowed=allowed.get(question, usual), tool=tool
         )
         for question, spec in specs.items()
         if spec
     }
     named = frozenset[str]().union(*(each.parameters for each in routes.values()))
-    for name in sorted(RESERVED & named & arguments):
-        raise ContractError(f"{tool}: in a URL {{{name}}} is not an argument; call that otherwise")
+    _check_reserved(named, arguments, tool=tool)
     return routes
+
+
+def _given(contract: Contract) -> set[str]:
+    """Return what braces may name besides arguments."""
+    named = {"key": bool(contract.keyed), "prepared": contract.prepare}
+    return {name for name, there in named.items() if there}
+
+
+def _check_reserved(named: frozenset[str], arguments: set[str], *, tool: str) -> None:
+    for name in sorted(RESERVED & named & arguments):
+        raise ContractError(
+            f"{tool}: in a URL or a template {{{name}}} is not an argument; call that otherwise"
+        )
+
+
+def _check_shape(
+    shape: Shape, send: Route, arguments: set[str], contract: Contract, tool: str
+) -> None:
+    allowed = frozenset(arguments | _given(contract))
+    shape.check(allowed=allowed, has_body=send.method in BODIES, tool=tool)
+    _check_reserved(shape.names, arguments, tool=tool)
+    if shape.key_in == "path" and "key" not in send.parameters:
+        raise ContractError(f"contract of {tool}: key_in='path' needs {{key}} in the url")
+    taken = shape.places.keys() & (arguments - shape.names - send.parameters)
+    if taken:
+        raise ContractError(f"{tool}: {sorted(taken)[0]} is filled by the runtime, no argument")
+
+
+def _check_listings(lookup: Listing | None, effects: Listing | None, *, tool: str) -> None:
+    if lookup is not None and not lookup.key:
+        raise ContractError(
+            f"contract of {tool}: a lookup in a list finds its own by the key: say in key= where"
+            " each has it"
+        )
+    if any(each is not None and each.pages_max < 1 for each in (lookup, effects)):
+        raise ContractError(f"contract of {tool}: pages_max must be at least 1")
+
+
+def _asking(contract: Contract, *, tool: str) -> Call:
+    """Return the call that a question is put for which is about none."""
+    now = time.time()
+    return Call(
+        operation="",
+        tool=tool,
+        key="",
+        arguments={},
+        ask=Ask(),
+        epoch=0,
+        attempt=1,
+        sent_at=now,
+        deadline_at=now + contract.deadline_s,
+    )
+
+
+def _shown(rests_on: Json) -> str:
+    if rests_on is None:
+        return ""
+    return rests_on if isinstance(rests_on, str) else canonical(rests_on).decode()
 
 
 def _headers(headers: Mapping[str, str] | HeadersOf | None) -> HeadersOf:

@@ -14,6 +14,7 @@ from landed.core.outcome import (
     LookOutcome,
     NoAnswer,
     NotYet,
+    Prepared,
     SendOutcome,
 )
 from landed.tools.classify import bounded, of_status
@@ -24,6 +25,7 @@ from landed.tools.routes import MISSING, Missing, at
 YES = frozenset({200, 201, 202, 203, 204, 205})
 ACCEPTED = 202
 MAY_BE_EMPTY = frozenset({202, 204, 205})
+CONFLICTS = frozenset({409, 412})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +41,7 @@ class Reading:
     404 may as well come from a proxy, a mistyped path or a service that forgot, and an answer that
     is wrongly taken for a no makes a second effect. `not_yet_on` are those that say *ask later*.
 
-    *Of both:* `position_header`, which goes before a position in the body.
+    *Of both:* `position_header`, which goes before a position in the body; it may be an ETag.
     """
 
     requires: tuple[str, ...] = ()
@@ -52,83 +54,119 @@ class Reading:
     position_header: str = ""
 
 
-class _NotSaidError(Exception):
-    """The reply does not say what it must."""
+class NotSaidError(Exception):
+    """The reply does not say what it must; what it lacks is the text."""
 
 
-def outcome_of(reply: Reply, reading: Reading, contract: Contract) -> SendOutcome:
-    """Return what the reply to a send says."""
+def outcome_of(
+    reply: Reply, reading: Reading, contract: Contract, *, rests_on: str = ""
+) -> SendOutcome:
+    """Return what the reply to a send says; `rests_on` is the version that it depends on."""
     if reply.status not in YES:
         moved = reply.headers.get("location")
         says = f"redirects to {moved}, not followed" if moved else reply.says
-        return of_status(reply.status, contract, says=says)
+        if rests_on and reply.status in CONFLICTS and reply.status in contract.refusals:
+            now = f", and is {etag} now" if (etag := reply.headers.get("etag")) else ""
+            says = f"it has changed since it was {rests_on}{now}: {says}"
+        return of_status(reply.status, contract, says=says, wait_s=reply.wait_s)
     try:
-        result = _body(reply, may_be_empty=reply.status in MAY_BE_EMPTY)
+        result = body_of(reply, may_be_empty=reply.status in MAY_BE_EMPTY)
         for path in reading.requires:
             _there(result, path)
-        position = _position(reply, result, reading.yes_position, reading)
-    except _NotSaidError as error:
+        position = position_of(reply, result, reading.yes_position, reading)
+    except NotSaidError as error:
         return AnswerLost(reason=bounded(f"{reply.status} but {error}: {reply.says}"))
     return Acknowledged(result=result, position=position, accepted=reply.status == ACCEPTED)
 
 
 def answer_of(reply: Reply, reading: Reading) -> LookOutcome:
     """Return what the reply to a lookup, close or read-back says."""
+    said = by_status(reply, reading)
+    if said is not None:
+        return said
+    try:
+        return _answer(reply, reading)
+    except NotSaidError as error:
+        return NoAnswer(reason=bounded(f"{reply.status} but {error}: {reply.says}"))
+
+
+def kept_of(reply: Reply, keeps: Mapping[str, str]) -> Prepared | NoAnswer:
+    """Return what is kept of the reply to a `prepare`: headers (`header:ETag`) and fields.
+
+    All of it must be there: a send that rests on a version that nobody said would rest on nothing.
+    """
+    if reply.status != 200:
+        return NoAnswer(reason=bounded(f"{reply.status} {reply.says}"))
+    try:
+        return Prepared(value={name: _kept(reply, where) for name, where in keeps.items()})
+    except NotSaidError as error:
+        return NoAnswer(reason=bounded(f"{reply.status} but {error}: {reply.says}"))
+
+
+def _kept(reply: Reply, where: str) -> Json:
+    kind, _, name = where.partition(":")
+    value = reply.headers.get(name.lower()) if kind == "header" else _there(body_of(reply), where)
+    if value is None or value == "":
+        raise NotSaidError(f"it has no {name or where}")
+    return value
+
+
+def by_status(reply: Reply, reading: Reading) -> LookOutcome | None:
+    """Return what the status alone says to a question; None for a 200, whose body says it."""
     if reply.status in reading.absent_on:
         return Absent()
     if reply.status in reading.not_yet_on:
         return NotYet(reason=bounded(f"{reply.status} {reply.says}"))
     if reply.status != 200:
         return NoAnswer(reason=bounded(f"{reply.status} {reply.says}"))
-    try:
-        return _answer(reply, reading)
-    except _NotSaidError as error:
-        return NoAnswer(reason=bounded(f"{reply.status} but {error}: {reply.says}"))
+    return None
 
 
 def _answer(reply: Reply, reading: Reading) -> LookOutcome:
-    body = _body(reply)
+    body = body_of(reply)
     found = _there(body, reading.found) if reading.found else True
-    position = _position(reply, body, reading.position, reading)
+    position = position_of(reply, body, reading.position, reading)
     if found is None:
         return NotYet(reason=bounded(reply.says))
     if found is False:
         return Absent(position=position)
     if found is True:
         return Found(result=_there(body, reading.result), position=position)
-    raise _NotSaidError(f"{reading.found!r} is neither true nor false")
+    raise NotSaidError(f"{reading.found!r} is neither true nor false")
 
 
-def _body(reply: Reply, *, may_be_empty: bool = False) -> Json:
+def body_of(reply: Reply, *, may_be_empty: bool = False) -> Json:
+    """Return the JSON of a reply, or raise `NotSaidError`."""
     if may_be_empty and not reply.body:
         return None
     try:
         body = parse(reply.body)
     except ProposalError as error:
-        raise _NotSaidError(f"its body cannot be read ({error})") from None
+        raise NotSaidError(f"its body cannot be read ({error})") from None
     # A number that was cut short is still a number; an object or an array is whole or nothing.
     if not isinstance(body, Mapping | list):
-        raise _NotSaidError("its body is no object or array")
+        raise NotSaidError("its body is no object or array")
     return body
 
 
 def _there(body: Json, path: str) -> Json:
     value = at(body, path)
     if isinstance(value, Missing):
-        raise _NotSaidError(f"it has no {path!r}")
+        raise NotSaidError(f"it has no {path!r}")
     return value
 
 
-def _position(reply: Reply, body: Json, path: str, reading: Reading) -> int | None:
+def position_of(reply: Reply, body: Json, path: str, reading: Reading) -> int | None:
     """Return the position, None where there is none; a wrong one would settle what it must not."""
     header = reply.headers.get(reading.position_header.lower())
     if header is not None:
+        header = header.removeprefix("W/").strip('"')
         if not (header.isascii() and header.isdigit() and len(header) < 20):
-            raise _NotSaidError(f"{reading.position_header} is no position")
+            raise NotSaidError(f"{reading.position_header} is no position")
         return int(header)
     value = at(body, path) if path else MISSING
     if isinstance(value, Missing) or value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool):
-        raise _NotSaidError(f"{path!r} is no position")
+        raise NotSaidError(f"{path!r} is no position")
     return value

@@ -51,6 +51,12 @@ class Route:
             for text, name in self.pieces
         )
 
+    def fits(self, values: Mapping[str, Json]) -> None:
+        """Raise `ProposalError` for a value that the URL cannot carry; others may come later."""
+        for _, name in self.pieces:
+            if name is not None and name.partition(".")[0] in values:
+                _segment(at(values, name), name=name)
+
 
 def route(spec: str, *, method: str, allowed: Set[str], tool: str) -> Route:
     """Read `[METHOD ]https://host/path/{name}`; `method` is the one where none is said.
