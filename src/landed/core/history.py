@@ -181,7 +181,8 @@ def _effect(
 
 def has_endings(plan: Plan) -> bool:
     """Whether a plan came to rest without being done, so that its journal is needed for that."""
-    return plan.attempt > 1 or (plan.state not in _BY_ITS_OPERATIONS)
+    came_to_rest = plan.state is PlanState.SUPERSEDED and plan.ended_at > 0
+    return came_to_rest or plan.attempt > 1 or plan.state not in _BY_ITS_OPERATIONS
 
 
 # What these come to is told by the operations themselves.

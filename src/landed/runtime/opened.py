@@ -1,14 +1,17 @@
 """A runtime as something that is entered and left: its bounds, its worker, its end."""
 
 import asyncio
+import logging
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from landed.core.errors import LandedError, WrongLoopError
 from landed.runtime.clock import Clock, Ids
 from landed.runtime.driver import Driver
 from landed.runtime.planning import Planner
 from landed.runtime.worker import Worker
+
+log = logging.getLogger("landed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +51,7 @@ class Opened:
     _loop: asyncio.AbstractEventLoop | None = None
     _rounds: "tuple[asyncio.Task[None], ...]" = ()
     _drained: bool = False
+    _going_on: "set[asyncio.Task[None]]" = field(default_factory=set["asyncio.Task[None]"])
 
     @property
     def _clock(self) -> Clock:
@@ -63,6 +67,17 @@ class Opened:
         """Return what goes on in the background until the runtime is drained."""
         return (self.worker.beat(),)
 
+    def _go_on_with(self, work: Coroutine[None, None, None]) -> None:
+        """Go on with something that nobody waits for, until the runtime is drained."""
+        going_on = asyncio.ensure_future(work)
+        self._going_on.add(going_on)
+        going_on.add_done_callback(self._went_on)
+
+    def _went_on(self, ended: "asyncio.Task[None]") -> None:
+        self._going_on.discard(ended)
+        if not ended.cancelled() and (error := ended.exception()) is not None:
+            log.warning("what nobody waited for ended: %s", error)
+
     async def __aexit__(self, *_: object) -> None:
         await self.drain()
         await self.driver.store.close()
@@ -73,8 +88,8 @@ class Opened:
             return
         self._check_loop()
         self._drained = True
-        for going_round in self._rounds:
-            going_round.cancel()
+        for going_on in (*self._rounds, *self._going_on):
+            going_on.cancel()
         await self.driver.drain(bound_s=self.settings.drain_s)
         if self.worker.lost is None:
             await self.driver.store.retire(worker=self.worker.name)

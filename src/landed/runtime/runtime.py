@@ -21,6 +21,7 @@ from landed.core.session import Input, input_of, opening, saying, unacted
 from landed.core.value import Receipt
 from landed.core.yes import Answer, read_answer
 from landed.runtime.progress import Progressing
+from landed.runtime.proposing import PLAN_PATIENCE_S
 from landed.runtime.settling import UNSENT, opening_of, subject
 
 log = logging.getLogger("landed")
@@ -241,6 +242,19 @@ class Runtime(Progressing):
         problem = await loop.hand_in(answered)
         if yes and problem == Problem.EXPIRED:
             await self._show_again(question, received)
+        elif yes and not problem and question.about is About.PLAN:
+            self._go_on_with(self._show_if_moved(question, received.tenant))
+
+    async def _show_if_moved(self, asked: Question, tenant: str) -> None:
+        """Preview a plan anew that a yes in words set going, where its facts have moved.
+
+        Whoever pressed a button waits for the plan and sees to that; who said it in words waits for
+        nothing.
+        """
+        (record,) = await self.driver.store.load(asked.subject)
+        plan = await self.driver.reader.plan(approval_from(record).plan, tenant=tenant)
+        if (await self._wait_for(plan, PLAN_PATIENCE_S)).changed:
+            await self._once_more(plan.id, tenant)
 
     async def _show_again(self, asked: Question, received: Input) -> None:
         """Preview a plan anew whose yes came too late; the input is durable whatever happens."""
