@@ -434,7 +434,7 @@ def test_a_no_to_the_fee_leaves_both_and_names_both() -> None:
 def test_what_nobody_asked_for_needs_a_yes_though_it_costs_nothing() -> None:
     async def rain_and_yes(agent: Agent) -> None:
         await wishes.rain(agent)
-        await agent.answer(await agent.say("yes", delivery="d3"))
+        await agent.answer(await agent.say("yes", delivery="d4"))
 
     unasked, agreed = (
         run(replace(BY_NAME["turn-without-the-user"], script=script))

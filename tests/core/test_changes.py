@@ -311,4 +311,5 @@ def test_a_store_has_one_writing_verb_and_at_most_twelve_in_all():
 
 
 def test_a_tool_can_be_asked_every_question_there_is():
-    assert {each.value.replace("-", "_") for each in Question} <= _verbs(Tool)
+    put = set(Question) - {Question.RECEIPT}  # That is sent to us; nobody asks for it.
+    assert {each.value.replace("-", "_") for each in put} <= _verbs(Tool)

@@ -455,9 +455,10 @@ def test_only_what_was_not_sent_can_be_taken_back(state, written):
     assert events(lap(operation(state), arrivals=arrivals, running=IN_FLIGHT)) == written
 
 
-def test_a_late_yes_to_what_failed_is_written_beside_it():
+def test_a_late_yes_to_what_failed_is_written_beside_it_and_put_before_a_person():
     decided = lap(operation(State.FAILED), arrivals=(replied(YES),))
-    assert events(decided) == ["op-a1 contradicted"]
+    case = "case/contradicted/reserve_table/op-a1"
+    assert events(decided) == ["op-a1 contradicted", f"{case} case_opened"]
     assert (decided.changes.frees, decided.changes.takes) == ((), ())
 
 

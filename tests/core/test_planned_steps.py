@@ -6,12 +6,15 @@ from typing import Any
 import pytest
 
 from landed.core.contract import Freshness
+from landed.core.draft import Draft
 from landed.core.key import unique_names
-from landed.core.operation import State
+from landed.core.operation import Happened, Operation, State
 from landed.core.outcome import Absent, Acknowledged, AnswerLost, Found, NotSent, Refused
 from landed.core.plan import At, Place, PlanEvent, Wanted
 from landed.core.preview import Changed
+from landed.core.rules import RULES
 from landed.core.scope import Check, Checked, Watch
+from tests.core.build import SENT_AT, TABLE, operation, scope
 from tests.core.conversation import TOOLS, book, wanting
 from tests.core.plans import (
     DRAFT,
@@ -298,6 +301,29 @@ def test_a_rule_that_needs_what_was_not_given_ends_the_plan_and_sends_nothing():
     office.ask(note())
     assert (office.states("plan-T1"), office.leaves) == (["partial"], [])
     assert "needs an argument that was not given" in office.plan.why
+
+
+# Names that go from one operation to the other.
+
+
+def beside(held: State, **fields: Any) -> tuple[Draft, Operation, Operation]:
+    old = operation(held, id="op-old")
+    new = operation(State.RECORDED, id="op-new")
+    return Draft(scope(old, new, **fields), RULES, SENT_AT), old, new
+
+
+def test_a_name_that_was_handed_over_is_not_lost_when_the_one_before_settles():
+    draft, old, new = beside(State.UNKNOWN)
+    draft.hand_over(old, new)
+    assert draft.names[TABLE] == new.id
+    draft.move(old, Happened.FOUND, "it was found")
+    assert draft.names[TABLE] == new.id
+
+
+def test_a_name_that_is_anothers_by_now_is_not_handed_over():
+    draft, old, new = beside(State.FAILED, holders={TABLE: "op-z9"})
+    draft.hand_over(old, new)
+    assert (draft.names[TABLE], draft.frees) == ("op-z9", [])
 
 
 # Independent steps.

@@ -13,7 +13,7 @@ from landed.core.history import has_endings, history
 from landed.core.journal import Entry, body_of
 from landed.core.outcome import Acknowledged, AnswerLost, Refused
 from landed.core.plan import At, Place, Plan, PlanEvent, PlanState
-from landed.core.plan_sentences import ENDINGS, not_taken
+from landed.core.plan_sentences import ENDINGS, going_on, not_taken
 from landed.core.preview import Changed, Preview
 from landed.core.report import report
 from landed.core.telling import (
@@ -339,6 +339,13 @@ def test_an_answer_that_is_no_answer_closes_the_question_and_is_told_to_have():
     late.propose(*WHOLE, previews=SAYS)
     late.now += ANSWER_S
     assert told(late).startswith("Nobody answered in time.")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_while_it_goes_on_the_person_is_told_how_far_it_came(language):
+    office = noted("a", "b")
+    office.lands("op-1", "N1")
+    assert told(office, language).endswith(going_on(done=1, of=2, language=language))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

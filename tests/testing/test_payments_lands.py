@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from landed.core.canonical import Json
+from landed.core.case import Ruling, Why
 from landed.core.key import Ask
 from landed.core.operation import Source, State
 from landed.core.outcome import Absent, Found, LookOutcome, NotYet
@@ -313,6 +314,29 @@ def test_it_is_read_back_at_the_refund_and_the_evidence_says_from_where(rig: Rig
     assert set(wired.questions) == {"/refunds/RF1"}
     last = rig.operation().evidence[-1]
     assert (last.source, last.position) == (Source.READ_BACK, 1)
+
+
+@pytest.mark.req("S4-31")
+@pytest.mark.parametrize("promised_s", [0.0, 90.0])
+def test_what_turns_up_after_it_had_to_be_there_is_a_debt_that_somebody_signs_off(
+    rig: Rig, promised_s: float
+) -> None:
+    """The replica is 90 s behind; who was told so has nothing to explain."""
+    wired = Wired(rig, on_refund("lose_reply"), lag_s=90.0, can_close=False)
+    tool = wired.tool(reads="/replica", settlement_lag_s=promised_s, compares_payload=False)
+
+    async def script(rt: Runtime) -> Any:
+        value = await refund(rt)
+        before = await rt.inbox()
+        for case in before:
+            await rt.resolve(case.id, ruling=Ruling.SIGN_OFF, by="ana", note="the replica was slow")
+        return value, before, await rt.inbox()
+
+    value, before, after = rig.run(script, tool)
+    assert isinstance(value, Confirmed)
+    assert [case.why for case in before] == [Why.UNEXPLAINED] * (promised_s == 0.0)
+    assert after == ()
+    assert wired.refunds == [1_000]
 
 
 # X60: 500, and it happened.

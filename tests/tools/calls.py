@@ -20,6 +20,7 @@ def call_of(
     epoch: int = 7,
     attempt: int = 1,
     deadline_s: float = 20.0,
+    prepared: Json = None,
 ) -> Call:
     return Call(
         operation="op-1",
@@ -31,6 +32,7 @@ def call_of(
         attempt=attempt,
         sent_at=SENT_AT,
         deadline_at=SENT_AT + deadline_s,
+        prepared=prepared,
     )
 
 

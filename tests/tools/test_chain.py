@@ -3,11 +3,13 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
+import landed
 from landed.core.canonical import Json
 from landed.core.key import Ask
 from landed.core.outcome import (
@@ -28,7 +30,7 @@ from landed.runtime.runtime import Runtime
 from landed.testing.check_tool import Verdict, check_tool
 from landed.testing.faults import FaultyTool, Points, parse_point
 from landed.testing.sim import World, current_process
-from landed.testing.worlds import chain
+from landed.testing.worlds import chain, serve
 from landed.testing.worlds.chain import Chain, hash_of, secret_of, signed
 from landed.testing.worlds.faults import Fault
 from landed.testing.worlds.transport import WorldTransport
@@ -36,7 +38,7 @@ from landed.tools.chain import ChainTool, HttpNode
 from landed.tools.function import tool
 from tests.runtime.rig import SELDOM, Rig
 from tests.testing.far_sides import FarSide, SetClock, Sleeps
-from tests.tools.calls import SENT_AT, call_of
+from tests.tools.calls import SENT_AT, call_of, run
 
 URL = "http://far.test"
 TO_BOB: dict[str, Json] = {"from": "ana", "to": "bob", "amount": 10}
@@ -466,3 +468,23 @@ def test_one_that_nobody_wants_any_more_is_closed_where_it_can_be(rig: Rig, clos
     value = rig.run(script, wired.tool(closes=closes))
     assert isinstance(value, Failed if closes else Undecided), value
     assert (len(wired.sign.signed), wired.transfers) == (1 + closes, [])
+
+
+@pytest.mark.req("S4-45")
+def test_over_real_sockets_a_lost_reply_is_found_in_a_block(tmp_path: Path) -> None:
+    signer = Signer()
+
+    async def transferred(url: str) -> Any:
+        node = HttpNode(url)
+        pay = ChainTool(name="transfer", node=node, sign=signer, hash_of=hash_of, risk="safe")
+        async with landed.open("sqlite://:memory:", tools=[pay]) as rt:
+            value = await rt.perform("transfer", TO_BOB, patience_s=30.0)
+        await node.aclose()
+        return value
+
+    settings, lost = Chain(block_s=0.2), submit("lose_reply")
+    path = str(tmp_path / "chain.db")
+    with serve.start("chain", db=path, faults=[lost], settings=settings) as far:
+        assert isinstance(run(transferred(far.url)), Confirmed)
+        assert httpx2.get(f"{far.url}/accounts/bob").json()["amount"] == 10
+    assert len(signer.signed) == 1

@@ -6,6 +6,7 @@ import stat
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -160,6 +161,11 @@ def test_what_is_too_large_is_refused_before_it_is_recorded(root: Path) -> None:
         writing(root, bytes_max=10).check({"path": "a", "content": "ä" * 6})
 
 
+def test_what_is_no_text_is_refused_before_it_is_recorded(root: Path) -> None:
+    with pytest.raises(ProposalError):
+        writing(root).check({"path": "a", "content": "\ud800"})
+
+
 # Nothing leaves the folder.
 
 
@@ -180,7 +186,7 @@ def test_what_is_too_large_is_refused_before_it_is_recorded(root: Path) -> None:
             "a/./b",
         ),
         *("a\\..\\b", "a\0b", "a\nb", ".landed/op-1.json", "notes/.landed-op-1.part", "…/" * 40),
-        *("x" * 300, "é" * 150),
+        *("x" * 300, "é" * 150, "\ud800", "a\u202eb"),
     ],
 )
 def test_a_path_that_is_not_plainly_inside_is_refused(root: Path, path: str) -> None:
@@ -354,6 +360,61 @@ def test_a_write_that_dies_anywhere_is_told_exactly_and_done_once(
     assert (ends, point > 15) == ({Absent, Found}, True)
 
 
+def test_a_second_try_that_dies_anywhere_is_told_exactly(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one died right before its rename, with everything made ready."""
+    tool = writing(root)
+    write, look_again = partial(send, tool), partial(look, tool)
+    monkeypatch.setattr(folder.Folder, "change", lambda *_: (_ for _ in ()).throw(KilledError))
+    with pytest.raises(KilledError):
+        write()
+    monkeypatch.undo()
+    assert look_again() == Absent()
+    point = 0
+    while True:
+        point += 1
+        assert killed_at(monkeypatch, point, after=False, work=write)
+        told = look_again()
+        there = files(root).get("notes/a.txt")
+        assert there == (NEW if isinstance(told, Found) else None), point
+        if isinstance(told, Found):
+            break
+    assert point > 10
+
+
+def test_everything_is_synced_before_what_depends_on_it(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "notes" / "a.txt").write_text(OLD)
+    steps: list[str] = []
+
+    def name_of(at: int) -> str:
+        same = os.fstat(at).st_ino
+        name = next(each.name for each in root.rglob("*") if each.stat().st_ino == same)
+        return {"notes": "its folder", ".landed": "our folder"}.get(name, name)
+
+    fsync, rename = os.fsync, os.rename
+
+    def synced(at: int) -> None:
+        steps.append(f"sync {name_of(at)}")
+        fsync(at)
+
+    def renamed(old: str, new: str, **more: Any) -> None:
+        steps.append(f"{old} is {new}")
+        rename(old, new, **more)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "rename", renamed)
+    send(writing(root))
+    assert steps == [
+        *("sync op-1.before.new", "op-1.before.new is op-1.before", "sync our folder"),
+        *("sync .landed-op-1.part", "sync its folder"),
+        *("sync op-1.json.new", "op-1.json.new is op-1.json", "sync our folder"),
+        *(".landed-op-1.part is a.txt", "sync its folder"),
+    ]
+
+
 # Closing.
 
 
@@ -397,6 +458,16 @@ def test_a_close_waits_for_a_write_that_is_under_way(
     writer.join(20.0)
     closer.join(20.0)
     assert came["closed"] == Found(result=came["sent"].result)
+
+
+def test_a_folder_that_another_keeps_locked_was_never_written_to(root: Path) -> None:
+    tool = writing(root)
+    mine = replace(call(tool), deadline_at=call(tool).sent_at + 0.1)
+    with folder.Folder(root).locked(within_s=1.0):
+        assert isinstance(run(tool.send(mine)), NotSent)
+        assert isinstance(run(tool.close(mine)), NoAnswer)
+        assert look(tool) == Absent()
+    assert isinstance(run(tool.send(mine)), Acknowledged)
 
 
 # Taking it back.
@@ -486,7 +557,7 @@ def test_what_is_kept_is_forgotten_when_it_is_told_to(root: Path) -> None:
     assert files(root) == {"notes/a.txt": NEW}
 
 
-def test_it_lists_what_it_wrote_and_no_undo(root: Path) -> None:
+def test_it_lists_what_it_wrote_and_no_undo(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = writing(root)
     assert run(tool.list_effects(0.0)) == Listed(effects=())
     made = send(tool)
@@ -497,6 +568,8 @@ def test_it_lists_what_it_wrote_and_no_undo(root: Path) -> None:
         ("notes/a.txt", "op-1", made.result)
     ]
     assert run(tool.list_effects(4e9)) == Listed(effects=())
+    monkeypatch.setattr(folder, "LISTED_MAX", 1)
+    assert isinstance(run(tool.list_effects(0.0)), NoAnswer)
 
 
 # Its promises.

@@ -130,7 +130,9 @@ def cents(bank: Path) -> int:
 # One transaction.
 
 
-def test_the_statements_and_the_key_are_one_transaction(bank: Path) -> None:
+def test_the_statements_and_the_key_are_one_transaction(
+    bank: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tool = paying_at(bank)
     assert send(tool) == Acknowledged(result=DONE)
     assert (cents(bank), rows(bank)) == (70, [("ana", 30, "op-1")])
@@ -139,6 +141,9 @@ def test_the_statements_and_the_key_are_one_transaction(bank: Path) -> None:
     assert isinstance(listed, Listed)
     assert [(one.key, one.result) for one in listed.effects] == [("op-1", DONE)]
     assert run(tool.list_effects(9e9)) == Listed(effects=())
+    send(tool, key="op-2")
+    monkeypatch.setattr("landed.tools.sql.LISTED_MAX", 1)
+    assert isinstance(run(tool.list_effects(0.0)), NoAnswer)
 
 
 @pytest.mark.req("S4-03")

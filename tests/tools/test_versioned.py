@@ -3,11 +3,13 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
+import landed
 from landed.core.canonical import Json
 from landed.core.errors import ContractError, ProposalError
 from landed.core.key import Ask
@@ -28,14 +30,14 @@ from landed.runtime.runtime import Runtime
 from landed.testing.check_tool import Verdict, check_tool
 from landed.testing.faults import FaultyTool, Points, parse_point
 from landed.testing.sim import World, current_process
-from landed.testing.worlds import cluster
+from landed.testing.worlds import cluster, serve
 from landed.testing.worlds.cluster import Cluster
 from landed.testing.worlds.faults import Fault
 from landed.testing.worlds.transport import WorldTransport
 from landed.tools.versioned import Layout, VersionedTool
 from tests.runtime.rig import SELDOM, Rig
 from tests.testing.far_sides import FarSide, SetClock, Sleeps
-from tests.tools.calls import call_of
+from tests.tools.calls import call_of, run
 
 URL = "http://far.test/objects/{name}"
 SCALE: dict[str, Json] = {"name": "web", "replicas": 5}
@@ -332,6 +334,11 @@ def test_an_address_may_name_arguments_only() -> None:
         scaling(None, url="http://far.test/{other}")
 
 
+def test_the_version_is_no_argument_of_ones_own() -> None:
+    with pytest.raises(ContractError, match="version is its own"):
+        scaling(None, arguments={"name": str, "version": int})
+
+
 # Through the runtime.
 
 
@@ -462,3 +469,19 @@ def test_where_nobody_can_be_asked_a_person_is(rig: Rig) -> None:
     value = rig.run(scale, wired.tool(max_tries=2))
     assert isinstance(value, Undecided)
     assert wired.spec == {"replicas": 3}
+
+
+def test_over_real_sockets_a_lost_reply_is_found_at_the_object(tmp_path: Path) -> None:
+    async def scaled(url: str) -> Any:
+        tool = scaling(None, url=f"{url}/objects/{{name}}", deadline_s=10.0)
+        async with landed.open("sqlite://:memory:", tools=[tool]) as rt:
+            value = await rt.perform("scale", SCALE, patience_s=30.0)
+        await tool.aclose()
+        return value
+
+    lost = patch("lose_reply")
+    with serve.start("cluster", db=str(tmp_path / "cluster.db"), faults=[lost]) as far:
+        made = {"name": "web", "spec": {"replicas": 3}}
+        httpx2.post(f"{far.url}/objects", json=made).raise_for_status()
+        assert isinstance(run(scaled(far.url)), Confirmed)
+        assert httpx2.get(f"{far.url}/objects/web").json()["spec"] == {"replicas": 5}

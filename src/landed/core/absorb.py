@@ -197,17 +197,17 @@ def _not_sent(
 ) -> Moved | None:
     says = f"nothing left this machine: {outcome.reason}"
     unsent = tuple(sorted({*operation.unsent, back.attempt}))
-    held: dict[str, object] = {"unsent": unsent}
+    not_before = operation.not_before
     if outcome.wait_s > 0:
         says = f"the service did not take it up: {outcome.reason}"
-        held["not_before"] = max(operation.not_before, back.at + outcome.wait_s)
+        not_before = max(not_before, back.at + outcome.wait_s)
     if _awaited(operation, back):
         over = operation.tries >= contract.max_tries or not operation.wanted
         never = operation.state is State.SENT and over
         event = Happened.NEVER_SENT if never else Happened.NOT_SENT
-        return _move(operation, event, back, says, **held)
+        return _move(operation, event, back, says, unsent=unsent, not_before=not_before)
     if len(unsent) == operation.tries and Happened.NEVER_SENT in MOVES[operation.state]:
-        return _move(operation, Happened.NEVER_SENT, back, says, **held)
+        return _move(operation, Happened.NEVER_SENT, back, says, unsent=unsent)
     return None
 
 

@@ -1,14 +1,10 @@
 """The tools by which an agent reaches the payments service; their contracts are its promises."""
 
-from collections.abc import Mapping
-
 import httpx2
 
-from landed.core.canonical import Json
-from landed.core.outcome import Listed, ListedEffect, NoAnswer
 from landed.testing.worlds.payments import Payments
-from landed.tools.classify import described
 from landed.tools.http import HttpTool
+from landed.tools.listing import Listing
 from landed.tools.promises import Promises
 from landed.tools.reading import Reading
 
@@ -32,33 +28,6 @@ WORDS = {
 }
 
 
-class RefundTool(HttpTool):
-    """Refunds, which can be listed at the address `listed_at`; else a plain `HttpTool`."""
-
-    listed_at = ""
-    listed_over: httpx2.AsyncBaseTransport | None = None
-
-    async def list_effects(self, since: float) -> Listed | NoAnswer:
-        """Ask the service which refunds it made since then."""
-        client = httpx2.AsyncClient(transport=self.listed_over, base_url=self.listed_at)
-        try:
-            answer = await client.get("/refunds", params={"since": repr(since)})
-            refunds: list[Mapping[str, Json]] = answer.raise_for_status().json()["refunds"]
-        except (httpx2.HTTPError, ValueError, KeyError) as error:
-            return NoAnswer(reason=described(error))
-        finally:
-            if self.listed_over is None:  # One that was given is closed by whoever made it.
-                await client.aclose()
-        return Listed(effects=tuple(_listed(one) for one in refunds))
-
-
-def _listed(refund: Mapping[str, Json]) -> ListedEffect:
-    text = f"{refund['cents']} cents of {refund['order']} were refunded ({refund['id']})"
-    return ListedEffect(
-        id=str(refund["id"]), key=str(refund["key"] or ""), result=dict(refund), says=text
-    )
-
-
 def payment_tools(
     url: str,
     settings: Payments | None = None,
@@ -76,8 +45,8 @@ def payment_tools(
     kept = settings or Payments()
     can_read_back = promises.pop("read_back", False)
     given: Promises = {**_promised(kept)}
-    given.update({"list_effects": True, **promises})  # type: ignore[typeddict-item]
-    refund = RefundTool(
+    given.update(promises)  # type: ignore[typeddict-item]
+    refund = HttpTool(
         name="refund_order",
         description="Refund part or all of what was paid for an order.",
         effect="irreversible",
@@ -86,12 +55,17 @@ def payment_tools(
         lookup=f"{url}{reads}/keys/{{key}}" if kept.keyed and kept.can_look_up else "",
         close=f"{url}/keys/{{key}}/close" if kept.keyed and kept.can_close else "",
         read_back=f"{url}{reads}/refunds/{{result.id}}" if can_read_back else "",
+        list_effects=Listing(
+            url=f"{url}/refunds?since={{since}}",
+            items="refunds",
+            key="key",
+            says="{cents} cents of {order} were refunded ({id})",
+        ),
         reading=Reading(requires=("id",), result="refund", position_header="X-Position"),
         sent_at_header="X-Sent-At",
         transport=transport,
         **given,
     )
-    refund.listed_at, refund.listed_over = url, transport
     return _left(url, transport), refund
 
 

@@ -74,7 +74,7 @@ class BlockingTool:
     async def send(self, call: Call) -> SendOutcome:
         """Do it, once, in a thread of its own; what returns late is evidence still."""
         try:
-            return await self._sends.run(partial(self._send, call), wait_s=_patience_s(call))
+            return await self._sends.run(partial(self._send, call), wait_s=patience_s(call))
         except NotSentError as error:
             return NotSent(reason=described(error))
         except ProposalError as error:
@@ -104,7 +104,7 @@ class BlockingTool:
 
     async def _asked(self, call: Call, question: Callable[[], LookOutcome]) -> LookOutcome:
         try:
-            return await self._asks.run(question, wait_s=_patience_s(call))
+            return await self._asks.run(question, wait_s=patience_s(call))
         except Exception as error:
             return NoAnswer(reason=described(error))
 
@@ -134,5 +134,6 @@ def fields_of(kinds: Mapping[str, object]) -> dict[str, tuple[object, object]]:
     }
 
 
-def _patience_s(call: Call) -> float:
+def patience_s(call: Call) -> float:
+    """Return how long a call may wait for its turn: what begins later would be unexpected."""
     return max(call.deadline_at - call.sent_at, 0.0) * WAITS_FOR_THREAD

@@ -25,7 +25,7 @@ from landed.core.outcome import (
 )
 from landed.core.preview import Preview, Previewing
 from landed.core.tool import Call
-from landed.tools.blocking import BlockingTool
+from landed.tools.blocking import BlockingTool, patience_s
 from landed.tools.classify import described
 from landed.tools.folder import NONE, Folder, Note, check_path, digest_of
 from landed.tools.promises import Promises
@@ -64,7 +64,7 @@ class _Changing(BlockingTool):
 
     def _send(self, call: Call) -> SendOutcome:
         try:
-            with self._folder.locked():
+            with self._folder.locked(within_s=patience_s(call)):
                 ready = self._ready(call)
                 if isinstance(ready, Note):
                     self._folder.change(call.key, ready)
@@ -112,7 +112,7 @@ class _Changing(BlockingTool):
         return Absent() if note is None else Found(result=self._result(note))
 
     def _close(self, call: Call) -> LookOutcome:
-        with self._folder.locked():
+        with self._folder.locked(within_s=patience_s(call)):
             answer = self._lookup(call)
             if isinstance(answer, Absent):
                 self._folder.shut(call.key)
@@ -200,7 +200,7 @@ class FileTool(_Changing):
 
         Declare `retention_s` in the contract where this is done: a forgotten key looks unused.
         """
-        return self._folder.forget(before=before)
+        return self._folder.forget(before=before, within_s=self.contract.deadline_s)
 
     def _wanted(self, call: Call) -> bytes:
         return _bytes(call.arguments)
@@ -288,4 +288,7 @@ _SHOWN = {
 
 
 def _bytes(arguments: Mapping[str, Json]) -> bytes:
-    return str(arguments["content"]).encode()
+    try:
+        return str(arguments["content"]).encode()
+    except UnicodeEncodeError as error:
+        raise ProposalError(f"content: no file can hold that as text ({error.reason})") from None

@@ -9,8 +9,9 @@ root), and only then renames. So, whatever ends the process, and wherever:
     a note, no part           it landed, whatever has become of the file since
 
 A removal is a rename as well, into the folder of notes: it landed where the note and the removed
-file are there. Everything is synced before what depends on it. One lock for each root (`flock`)
-keeps a close and a change of the same key apart, also between processes.
+file are there. Everything is synced before what depends on it. Whoever tidies up leaves `.landed*`
+alone: a part that somebody else deletes would look as if it had been renamed. One lock for each
+root (`flock`) keeps a close and a change of the same key apart, also between processes.
 
 No path leaves the root: it is walked name by name, and a symbolic link on the way is an error.
 """
@@ -21,19 +22,21 @@ import json
 import os
 import re
 import stat
+import time
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 
-from landed.core.errors import ProposalError, RefusedError
+from landed.core.errors import NotSentError, ProposalError, RefusedError
 
 NOTES = ".landed"
 PATH_MAX_CHARS = 1_000
 NAME_MAX_BYTES = 200
 DEPTH_MAX = 32
 LISTED_MAX = 1_000
+LOCK_EVERY_S = 0.01  # How often somebody who waits for the lock asks for it.
 NONE = "none"
 """The digest of a file that is not there."""
 
@@ -77,10 +80,12 @@ class Seen:
 def check_path(path: str) -> tuple[str, ...]:
     """Return the names in a path; `ProposalError` for one that is not plainly inside the root."""
     names = tuple(path.split("/"))
+    if not path.isprintable():
+        raise ProposalError("a path has printable characters only")
     if len(path) > PATH_MAX_CHARS or len(names) > DEPTH_MAX:
         raise ProposalError(f"a path has at most {PATH_MAX_CHARS} characters, {DEPTH_MAX} names")
     for name in names:
-        if not name.strip(".") or not name.isprintable() or "\\" in name:
+        if not name.strip(".") or "\\" in name:
             raise ProposalError(
                 f"{path!r} is no path inside the folder: give names with / between them, none of"
                 " them empty or dots alone"
@@ -102,12 +107,15 @@ class Folder:
         self.root = root
 
     @contextmanager
-    def locked(self) -> Generator[None]:
-        """Keep every other change of this root out, in this and in other processes."""
+    def locked(self, *, within_s: float) -> Generator[None]:
+        """Keep every other change of this root out, in this and in other processes.
+
+        Raises `NotSentError` where somebody else keeps us out for longer than `within_s`.
+        """
         with _opened(self.root / NOTES, made=True) as notes:
             lock = os.open("lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600, dir_fd=notes)
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                _lock(lock, until=time.monotonic() + within_s)
                 yield
             finally:
                 os.close(lock)
@@ -123,11 +131,14 @@ class Folder:
         return None if text is None else _note_of(text)
 
     def landed_since(self, at: float) -> list[Note]:
-        """Return what landed since a time (UTC, seconds), at most LISTED_MAX."""
+        """Return what landed since a time (UTC, seconds); `LookupError` above LISTED_MAX."""
         if not (self.root / NOTES).is_dir():
             return []
-        files = islice((self.root / NOTES).glob("*.json"), LISTED_MAX)
-        notes = [_note_of(file.read_bytes()) for file in files if file.stat().st_mtime >= at]
+        new = (one for one in (self.root / NOTES).glob("*.json") if one.stat().st_mtime >= at)
+        files = list(islice(new, LISTED_MAX + 1))
+        if len(files) > LISTED_MAX:
+            raise LookupError(f"more than {LISTED_MAX} writes: ask for a later time")
+        notes = [_note_of(file.read_bytes()) for file in files]
         return [note for note in notes if self.landed(note.key)]
 
     def landed(self, key: str) -> Note | None:
@@ -162,8 +173,8 @@ class Folder:
         `content` is what is to be there, None for no file. With `keeps` what is there is kept.
         """
         plain = _plain(key)
-        with suppress(FileNotFoundError):
-            (self.root / NOTES / f"{plain}.json").unlink()
+        # What an earlier try made ready is written over where it stands: were the part taken away
+        # first, its note alone would say that it has landed.
         with self._parent(note.path) as (parent, name):
             if keeps and note.before != NONE:
                 self._keep(f"{plain}.before", _read(parent, name))
@@ -197,13 +208,13 @@ class Folder:
             if _seen(parent, name).digest != note.after:
                 raise RefusedError(f"{note.path} holds something else than was just put there")
 
-    def forget(self, *, before: float) -> int:
+    def forget(self, *, before: float, within_s: float) -> int:
         """Delete what is kept of changes last touched before a time; returns how many files.
 
         A key of which nothing is kept looks as if it had never been used.
         """
         forgotten = 0
-        with self.locked():
+        with self.locked(within_s=within_s):
             for kept in (self.root / NOTES).iterdir():
                 if kept.name != "lock" and kept.stat().st_mtime < before:
                     kept.unlink()
@@ -233,6 +244,16 @@ class Folder:
             _written(notes, f"{name}.new", content, mode=0o600)
             os.rename(f"{name}.new", name, src_dir_fd=notes, dst_dir_fd=notes)
             os.fsync(notes)
+
+
+def _lock(lock: int, *, until: float) -> None:
+    while True:
+        try:
+            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                raise NotSentError("another change of this folder takes too long") from None
+        time.sleep(LOCK_EVERY_S)
 
 
 def sync(folder: int) -> None:

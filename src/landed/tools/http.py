@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, Unpack
@@ -24,7 +25,7 @@ from landed.tools.listing import Gathered, Listing, gathered, listed, picked
 from landed.tools.promises import Promises
 from landed.tools.reading import Reading, answer_of, kept_of, outcome_of
 from landed.tools.routes import Route, route
-from landed.tools.shaping import KeyAs, KeyIn, Shape
+from landed.tools.shaping import Shape
 
 if TYPE_CHECKING:
     import httpx2
@@ -35,8 +36,7 @@ BODIES = frozenset({"POST", "PUT", "PATCH"})
 # What these mean in a URL and a template, whatever the arguments are called.
 RESERVED = frozenset({"key", "result", "prepared"})
 
-# What a prepare keeps unless said.
-ETAG: Mapping[str, str] = {"etag": "header:ETag"}
+Asked = dict[str, "str | Listing"]
 
 
 class HttpTool:
@@ -44,13 +44,9 @@ class HttpTool:
 
     url         where it sends, as `[METHOD ]https://…/reservations/{id}/cancel`; POST unless said
     arguments   per argument its type, or (type, default)
-    keyed       what carries the key; `fence` the header that carries the epoch
-    key_in      where that is: a `header`, a dotted place in the `body`, or the `path` (`{key}` in
-                the URL); key_as how the key is written there, as `text` or in `hex`
-    fills       what is put at dotted places of the body, as templates (`metadata.ref`: `{key}`)
-    if_match    the version in If-Match, as a template (`{prepared.etag}`, `"{version}"`)
-    prepare     where it reads, before the first send, what every send rests on; GET unless said.
-                keeps says what is kept of the reply, by name: a field, or `header:ETag`
+    keyed       the header that carries the key, or as `shape` says; `fence` that of the epoch
+    shape       where the key goes, what else is filled in, and which version a send rests on
+    prepare     where it reads, before the first send, what every send rests on; GET unless said
     lookup, close, read_back
                 where it asks, as `https://…/keys/{key}`; GET, for close POST, unless said. A lookup
                 may be a `Listing`, of which the one with the key is picked
@@ -83,12 +79,8 @@ class HttpTool:
         url: str,
         arguments: Mapping[str, object] | None = None,
         description: str = "",
-        key_in: KeyIn = "header",
-        key_as: KeyAs = "text",
-        fills: Mapping[str, str] | None = None,
-        if_match: str = "",
+        shape: Shape | None = None,
         prepare: str = "",
-        keeps: Mapping[str, str] = ETAG,
         lookup: str | Listing = "",
         close: str = "",
         read_back: str = "",
@@ -100,31 +92,17 @@ class HttpTool:
         transport: "httpx2.AsyncBaseTransport | None" = None,
         **promises: Unpack[Promises],
     ) -> None:
-        self._lookup_in = lookup if isinstance(lookup, Listing) else None
-        self._effects_in = list_effects
-        asked = {
-            "prepare": prepare,
-            "lookup": lookup.url if isinstance(lookup, Listing) else lookup,
-            "close": close,
-            "read_back": read_back,
-            "list_effects": list_effects.url if list_effects else "",
-        }
+        asked: Asked = {"prepare": prepare, "lookup": lookup, "close": close}
+        asked |= {"read_back": read_back, "list_effects": list_effects or ""}
         self.foresight, plain = foresight(name, {**promises, "effect": effect})
         plain |= {question: bool(spec) for question, spec in asked.items()}
         self.name = name
         self.contract = check(from_values(plain, tool=name), tool=name)
         self._arguments = _arguments(self.contract, arguments or {}, description, tool=name)
-        self._shape = Shape(
-            keyed=self.contract.keyed,
-            key_in=key_in,
-            key_as=key_as,
-            fills=fills or {},
-            if_match=if_match,
-        )
+        self._shape = replace(shape or Shape(), keyed=self.contract.keyed)
+        self._listings = {key: spec for key, spec in asked.items() if isinstance(spec, Listing)}
         self._routes = _routes({"send": url, **asked}, set(arguments or {}), self.contract, name)
         _check_shape(self._shape, self._routes["send"], set(arguments or {}), self.contract, name)
-        _check_listings(self._lookup_in, self._effects_in, tool=name)
-        self._keeps = keeps
         self._reading = reading or Reading()
         self._url_in_body = url_in_body
         self._exchange = Exchange(
@@ -150,7 +128,7 @@ class HttpTool:
     async def prepare(self, call: Call) -> Prepared | NoAnswer:
         """Read, at the `prepare` URL, what every send rests on."""
         reply = await self._reply("prepare", call, {})
-        return kept_of(reply, self._keeps) if isinstance(reply, Reply) else reply
+        return kept_of(reply, self._reading) if isinstance(reply, Reply) else reply
 
     async def send(self, call: Call) -> SendOutcome:
         """Send one request, once, and say what came back."""
@@ -177,28 +155,30 @@ class HttpTool:
 
     async def list_effects(self, since: float) -> Listed | NoAnswer:
         """List what the service holds since then (UTC, seconds since the epoch)."""
-        if self._effects_in is None:
+        listing = self._listings.get("list_effects")
+        if listing is None:
             return NoAnswer(reason=f"{self.name} has no list of effects")
         whole = math.floor(since)
         at = datetime.fromtimestamp(whole, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         call = _asking(self.contract, tool=self.name)
         url = self._routes["list_effects"].url({"since": whole, "since_at": at})
-        found = await self._gathered("list_effects", call, url, self._effects_in)
+        found = await self._gathered("list_effects", call, url, listing)
         if isinstance(found, Gathered):
-            return listed(found, self._effects_in, self._shape.stored)
+            return listed(found, listing, self._shape.stored)
         return found if isinstance(found, NoAnswer) else NoAnswer(reason=f"it says {found}")
 
     async def lookup(self, call: Call) -> LookOutcome:
-        """Ask at the `lookup` URL."""
-        if self._lookup_in is None:
+        """Ask at the `lookup` URL, or find the call in its list."""
+        listing = self._listings.get("lookup")
+        if listing is None:
             return await self._ask("lookup", call, {})
         try:
             url = self._routes["lookup"].url(self._values(call))
         except ProposalError as error:
             return NoAnswer(reason=described(error))
-        found = await self._gathered("lookup", call, url, self._lookup_in)
+        found = await self._gathered("lookup", call, url, listing)
         if isinstance(found, Gathered):
-            return picked(found, self._shape.written(call.key), self._lookup_in)
+            return picked(found, self._shape.written(call.key), listing)
         return found
 
     async def close(self, call: Call) -> LookOutcome:
@@ -275,7 +255,7 @@ METHODS = {
 
 
 def _routes(
-    specs: Mapping[str, str], arguments: set[str], contract: Contract, tool: str
+    specs: Mapping[str, str | Listing], arguments: set[str], contract: Contract, tool: str
 ) -> Mapping[str, Route]:
     usual = arguments | _given(contract)
     allowed = {
@@ -285,7 +265,10 @@ def _routes(
     }
     routes = {
         question: route(
-            spec, method=METHODS[question], allowed=allowed.get(question, usual), tool=tool
+            _address(spec, question, tool=tool),
+            method=METHODS[question],
+            allowed=allowed.get(question, usual),
+            tool=tool,
         )
         for question, spec in specs.items()
         if spec
@@ -321,14 +304,17 @@ def _check_shape(
         raise ContractError(f"{tool}: {sorted(taken)[0]} is filled by the runtime, no argument")
 
 
-def _check_listings(lookup: Listing | None, effects: Listing | None, *, tool: str) -> None:
-    if lookup is not None and not lookup.key:
+def _address(spec: str | Listing, question: str, *, tool: str) -> str:
+    if isinstance(spec, str):
+        return spec
+    if question == "lookup" and not spec.key:
         raise ContractError(
             f"contract of {tool}: a lookup in a list finds its own by the key: say in key= where"
             " each has it"
         )
-    if any(each is not None and each.pages_max < 1 for each in (lookup, effects)):
+    if spec.pages_max < 1:
         raise ContractError(f"contract of {tool}: pages_max must be at least 1")
+    return spec.url
 
 
 def _asking(contract: Contract, *, tool: str) -> Call:

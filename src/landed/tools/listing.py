@@ -153,7 +153,7 @@ def _next(reply: Reply, body: Json, page: list[Json], url: str, listing: Listing
     """Return where the next page is, None where there is none."""
     cursor = _cursor(reply, body, listing)
     if cursor is True:
-        cursor = at(page[-1], listing.id) if page else None
+        cursor = at(page[-1], listing.id) if page and listing.next_as else None
         if not isinstance(cursor, str | int):
             raise NotSaidError("it has more, and does not say after what")
     if isinstance(cursor, Missing) or cursor in (None, False, ""):

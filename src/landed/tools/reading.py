@@ -1,7 +1,7 @@
 """What a JSON reply says: whether it is a yes with a result, and what a question learnt."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from landed.core.canonical import Json, parse
 from landed.core.contract import Contract
@@ -41,7 +41,9 @@ class Reading:
     404 may as well come from a proxy, a mistyped path or a service that forgot, and an answer that
     is wrongly taken for a no makes a second effect. `not_yet_on` are those that say *ask later*.
 
-    *Of both:* `position_header`, which goes before a position in the body; it may be an ETag.
+    *Of both:* `position_header`, which goes before a position in the body; an ETag may be one.
+
+    *Of a prepare:* `keeps` says what is kept, by name: a field, or `header:ETag`; all must be there.
     """
 
     requires: tuple[str, ...] = ()
@@ -52,6 +54,7 @@ class Reading:
     absent_on: tuple[int, ...] = ()
     not_yet_on: tuple[int, ...] = (202, 409, 425)
     position_header: str = ""
+    keeps: Mapping[str, str] = field(default_factory=lambda: {"etag": "header:ETag"})
 
 
 class NotSaidError(Exception):
@@ -90,15 +93,15 @@ def answer_of(reply: Reply, reading: Reading) -> LookOutcome:
         return NoAnswer(reason=bounded(f"{reply.status} but {error}: {reply.says}"))
 
 
-def kept_of(reply: Reply, keeps: Mapping[str, str]) -> Prepared | NoAnswer:
-    """Return what is kept of the reply to a `prepare`: headers (`header:ETag`) and fields.
+def kept_of(reply: Reply, reading: Reading) -> Prepared | NoAnswer:
+    """Return what is kept of the reply to a `prepare`.
 
     All of it must be there: a send that rests on a version that nobody said would rest on nothing.
     """
     if reply.status != 200:
         return NoAnswer(reason=bounded(f"{reply.status} {reply.says}"))
     try:
-        return Prepared(value={name: _kept(reply, where) for name, where in keeps.items()})
+        return Prepared(value={name: _kept(reply, where) for name, where in reading.keeps.items()})
     except NotSaidError as error:
         return NoAnswer(reason=bounded(f"{reply.status} but {error}: {reply.says}"))
 

@@ -40,13 +40,24 @@ _TAG = re.compile(r'(W/)?"[!#-~\x80-\xff]*"|[A-Za-z0-9._:+/=-]+')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """How the sends of one tool are made up; the templates are as of `HttpTool`."""
+    """How the sends of one `HttpTool` are made up.
 
-    keyed: str = ""
+    key_in      where the key goes: a `header`, a dotted place in the `body`, or the `path` (`{key}`
+                in the URL); the contract's `keyed` names the header or the place
+    key_as      how the key is written at the service: as `text`, or in `hex`
+    fills       what is put at dotted places of the body, as templates (`metadata.ref`: `{key}`)
+    if_match    the version in If-Match, as a template (`{prepared.etag}`, `"{version}"`)
+    keyed       left out: it is the contract's
+
+    Templates name arguments, `key`, and what was `prepared`. An argument that they name goes where
+    they say, and not into the body under its own name.
+    """
+
     key_in: KeyIn = "header"
     key_as: KeyAs = "text"
     fills: Mapping[str, str] = field(default_factory=dict[str, str])
     if_match: str = ""
+    keyed: str = ""
 
     @property
     def places(self) -> Mapping[str, str]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, cast
 from landed.core.canonical import Json, canonical, fingerprint, parse
 from landed.core.contract import Contract, Effect, check
 from landed.core.declared import from_values
-from landed.core.errors import ProposalError
+from landed.core.errors import ContractError, ProposalError
 from landed.core.outcome import (
     Absent,
     Acknowledged,
@@ -126,6 +126,8 @@ class VersionedTool:
         **promises: Unpack[Promises],
     ) -> None:
         self._layout = layout or Layout()
+        if "version" in arguments:
+            raise ContractError(f"contract of {name}: version is its own; call yours otherwise")
         exact = {"prepare": True, "keyed": KEY, "compares_payload": True}
         asked = {"lookup": True, "close": True, "effect": Effect(effect)}
         given = {"target": (url,), "makes": "object", **promises, **exact, **asked}

@@ -1,0 +1,746 @@
+"""What is in doubt is found out: on demand, on schedule, at recovery; by one at a time, once."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from landed.core.case import Ruling, Why
+from landed.core.contract import WhenUnknown
+from landed.core.errors import ProposalError
+from landed.core.key import Ask
+from landed.core.operation import STATES, State
+from landed.core.outcome import (
+    Absent,
+    Acknowledged,
+    Found,
+    Listed,
+    ListedEffect,
+    NoAnswer,
+    NotYet,
+)
+from landed.core.tool import Call
+from landed.core.value import Confirmed, Failed, Undecided, Unknown
+from landed.runtime import settling
+from landed.runtime.opened import Settings
+from landed.runtime.runtime import Runtime
+from landed.testing.sim import World
+from landed.tools.function import FunctionTool, tool
+from tests.runtime.rig import (
+    DROPPED,
+    FINE,
+    REFUSED,
+    REPLY_LOST,
+    RESET,
+    SELDOM,
+    TAKEN,
+    FarSide,
+    Rig,
+    Wire,
+    booking,
+    told_nothing_wrong,
+    unkeyed,
+)
+
+FRIDAY = {"day": "Fri"}
+LATER = Wire(arrives_s=20.0)
+
+
+async def book_friday(rt: Runtime):
+    return await rt.perform("book", FRIDAY, ask=Ask(call_id="c1"))
+
+
+class Listing:
+    """The list that a service gives of its effects: those of a far side, and strangers."""
+
+    def __init__(self, far: FarSide) -> None:
+        self.far = far
+        self.strangers: list[ListedEffect] = []
+        self.asked: list[float] = []
+        self.at_once = self.most_at_once = 0
+        self.takes_s = 0.0
+        self.fails = 0
+        self.garbage: object = None
+
+    async def __call__(self, since: float) -> object:
+        self.asked.append(since)
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await asyncio.sleep(self.takes_s)  # virtual time
+        self.at_once -= 1
+        if self.fails:
+            self.fails -= 1
+            raise ConnectionResetError("reset by peer")
+        if self.garbage is not None:
+            return self.garbage
+        held = [
+            ListedEffect(id=result["id"], key=key, result=result, says=f"a table, {result['id']}")
+            for key, result in self.far.results.items()
+        ]
+        return [*held, *self.strangers]
+
+
+def listed(rig: Rig, **promises: Any) -> tuple[Listing, FunctionTool[Any, Any]]:
+    listing = Listing(rig.far)
+
+    async def down(call: Call) -> NoAnswer:
+        return NoAnswer(reason="down")
+
+    kept = {"lookup": down, "close": None, "list_effects": listing, "max_tries": 1, **promises}
+    return listing, booking(rig.far, **kept)
+
+
+# Three triggers.
+
+
+@pytest.mark.req("S4-08", "S4-09")
+@pytest.mark.parametrize(("wire", "kind"), [(REPLY_LOST, Confirmed), (DROPPED, Failed)])
+def test_on_demand_both_answers_are_found_out(rig: Rig, wire: Wire, kind: type) -> None:
+    rig.far.wire.append(wire)
+    blocks = booking(rig.far, when_unknown="block", refuses_after_s=1.0)
+
+    async def script(rt: Runtime):
+        value = await book_friday(rt)
+        assert isinstance(value, Unknown)
+        assert rig.far.questions == []
+        return await rt.resolve(value.operation)
+
+    assert isinstance(rig.run(script, blocks), kind)
+    assert (rig.far.questions, rig.far.total) == (["lookup"], kind is Confirmed)
+
+
+@pytest.mark.req("S4-09")
+@pytest.mark.fault("X59")
+def test_on_schedule_what_a_service_holds_settles_what_is_in_doubt(rig: Rig) -> None:
+    _, book = listed(rig)
+    rig.far.wire.append(REPLY_LOST)
+    rig.settings = Settings(sweep_every_s=60.0)
+
+    async def script(rt: Runtime):
+        assert isinstance(await book_friday(rt), Unknown)
+        await asyncio.sleep(70.0)  # virtual time
+        return await rt.status("op-a1")
+
+    assert isinstance(rig.run(script, book), Confirmed)
+    assert rig.far.total == 1
+
+
+@pytest.mark.req("S4-09", "S0-40")
+@pytest.mark.field("F5")
+@pytest.mark.parametrize("crash_s", [0.5, 5.5, 7.0])
+def test_at_recovery_what_a_crash_left_is_found_out(rig: Rig, crash_s: float) -> None:
+    rig.far.wire.append(REPLY_LOST)
+    process = rig.start(book_friday, booking(rig.far, max_tries=1))
+    rig.world.pass_time(crash_s)
+    rig.kill(process)
+
+    async def script(rt: Runtime):
+        await asyncio.sleep(30.0)  # virtual time
+        return await rt.status("op-a1")
+
+    assert isinstance(rig.run(script, booking(rig.far, max_tries=1)), Confirmed)
+    assert (rig.far.total, rig.far.sends) == (1, ["op-a1"])
+
+
+# The schedule.
+
+
+def test_without_a_setting_nothing_is_swept(rig: Rig) -> None:
+    listing, book = listed(rig)
+
+    async def script(rt: Runtime) -> None:
+        await asyncio.sleep(100_000.0)  # virtual time
+
+    rig.lease = SELDOM
+    rig.run(script, book)
+    assert listing.asked == []
+
+
+def test_a_round_never_overlaps_the_one_before_and_ends_with_the_runtime(rig: Rig) -> None:
+    """The list takes four times as long as the round."""
+    listing, book = listed(rig, deadline_s=100.0)
+    listing.takes_s = 40.0
+    rig.settings = Settings(sweep_every_s=10.0, drain_s=1.0)
+
+    async def script(rt: Runtime) -> None:
+        await asyncio.sleep(500.0)  # virtual time
+
+    rig.run(script, book)
+    rig.world.pass_time(500.0)
+    assert (listing.most_at_once, len(listing.asked)) == (1, 10)
+
+
+def test_a_round_looks_back_behind_the_last_that_came_to_its_end(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    listing, book = listed(rig)
+    listing.fails = 1
+    rig.settings = Settings(sweep_every_s=200_000.0)
+    rig.lease = SELDOM
+    began = rig.world.clock.now()
+
+    async def script(rt: Runtime) -> None:
+        await asyncio.sleep(700_000.0)  # virtual time
+
+    rig.run(script, book)
+    back = began + 400_000.0 - settling.SWEEPS_BACK_S
+    assert listing.asked == [0.0, 0.0, pytest.approx(back)]
+    assert "could not all be compared" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("garbage", "says"),
+    [
+        ([{"id": "R1"}], "is to hold ListedEffects"),
+        ([ListedEffect(id="")], "is to hold ListedEffects"),
+        ([ListedEffect(id=7)], "is to hold ListedEffects"),  # type: ignore[arg-type]
+        (7, ""),
+    ],
+)
+def test_a_list_of_garbage_is_no_answer_and_no_case(rig: Rig, garbage: object, says: str) -> None:
+    listing, book = listed(rig)
+    listing.garbage = garbage
+
+    async def script(rt: Runtime):
+        return await rt.sweep("book"), await rt.inbox()
+
+    swept, cases = rig.run(script, book)
+    assert (swept.listed, swept.settled, swept.cases, cases) == (0, 0, 0, ())
+    assert swept.why_not and says in swept.why_not
+
+
+class Raw:
+    """A tool that is no function's, and whose list raises, or hangs."""
+
+    def __init__(self, inner: FunctionTool[Any, Any], hangs: bool) -> None:
+        self.inner = inner
+        self.hangs = hangs
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    async def list_effects(self, since: float) -> Listed | NoAnswer:
+        if self.hangs:
+            await asyncio.get_running_loop().create_future()
+        raise KeyError("id")
+
+
+@pytest.mark.parametrize(("hangs", "why"), [(True, "no answer within 5 s"), (False, "KeyError")])
+def test_a_list_that_raises_or_hangs_is_no_answer(rig: Rig, hangs: bool, why: str) -> None:
+    raw: Any = Raw(listed(rig)[1], hangs)
+    swept = rig.run(lambda rt: rt.sweep("book"), raw)
+    assert why in swept.why_not
+
+
+def test_a_list_that_is_too_long_says_so(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    listing, book = listed(rig)
+    listing.strangers = [ListedEffect(id=f"R{n}") for n in range(5)]
+    monkeypatch.setattr(settling, "LISTED_MAX", 3)
+    swept = rig.run(lambda rt: rt.sweep("book"), book)
+    assert (swept.listed, swept.cases, swept.why_not) == (5, 3, "only 3 of 5 were compared")
+
+
+def test_a_tool_that_lists_nothing_cannot_be_swept(rig: Rig) -> None:
+    async def script(rt: Runtime) -> None:
+        with pytest.raises(ProposalError, match="no list_effects"):
+            await rt.sweep("book")
+        with pytest.raises(ProposalError, match="there is no tool"):
+            await rt.sweep("pay")
+
+    rig.run(script, booking(rig.far))
+
+
+# Effects that no record speaks of.
+
+
+@pytest.mark.req("S4-14")
+def test_an_effect_that_nobody_recorded_is_one_case_however_often_it_is_seen(rig: Rig) -> None:
+    listing, book = listed(rig)
+    listing.strangers = [ListedEffect(id="R77", says="a table for nine")]
+
+    async def script(rt: Runtime):
+        swept = [await rt.sweep("book") for _ in range(3)]
+        (case,) = await rt.inbox()
+        await rt.resolve(case.id, ruling=Ruling.SIGN_OFF, by="ana", note="by telephone")
+        return [one.cases for one in swept], case, await rt.sweep("book"), await rt.inbox()
+
+    counts, case, after, inbox = rig.run(script, book)
+    assert (counts, after.cases, inbox) == ([1, 0, 0], 0, ())
+    assert (case.why, case.key, case.says) == (Why.UNRECORDED, "R77", "a table for nine")
+
+
+@pytest.mark.req("S4-14")
+def test_a_lost_record_is_seen_by_its_key_and_the_same_call_again_is_another_operation(
+    rig: Rig,
+) -> None:
+    """The store came back from a backup: what the service holds under the lost key is a case."""
+    listing, book = listed(rig)
+
+    async def first(rt: Runtime):
+        return await book_friday(rt)
+
+    rig.run(first, book)
+    restored = Rig(rig.world)
+    restored.far = rig.far
+    swept = restored.run(lambda rt: rt.sweep("book"), book)
+    assert (swept.listed, swept.cases) == (1, 1)
+    (case,) = restored.run(lambda rt: rt.inbox(), book)
+    assert (case.why, case.key, case.says) == (Why.UNRECORDED, "op-a1", "a table, R1")
+
+
+@pytest.mark.req("S4-08", "S4-52")
+def test_what_was_settled_as_absent_and_is_listed_is_a_case_and_not_rewritten(rig: Rig) -> None:
+    """A service that tells a refusal and does it all the same."""
+    listing, book = listed(rig)
+    rig.far.wire.append(REFUSED)
+
+    async def script(rt: Runtime):
+        failed = await book_friday(rt)
+        rig.far.results["op-a1"] = {"id": "R9"}
+        swept = [await rt.sweep("book"), await rt.sweep("book")]
+        (case,) = await rt.inbox()
+        return failed, swept, case, await rt.status("op-a1")
+
+    failed, swept, case, after = rig.run(script, book)
+    assert isinstance(failed, Failed)
+    assert isinstance(after, Failed)
+    assert [one.cases for one in swept] == [1, 0]
+    assert (case.why, case.operation) == (Why.CONTRADICTED, "op-a1")
+
+
+def test_an_effect_of_what_was_taken_back_unsent_is_a_case_too(rig: Rig) -> None:
+    listing, book = listed(rig)
+
+    async def script(rt: Runtime):
+        value = await rt.perform("book", FRIDAY, ask=Ask(send_by=0.0))
+        rig.far.results[value.operation] = {"id": "R9"}
+        return await rt.sweep("book"), await rt.inbox(), rig.states()
+
+    swept, (case,), states = rig.run(script, book)
+    assert (swept.cases, case.why, states) == (1, Why.UNRECORDED, [State.WITHDRAWN])
+
+
+def test_a_key_of_another_services_operation_is_no_record_of_it(rig: Rig) -> None:
+    listing, book = listed(rig)
+    rig.far.wire.append(FINE)
+
+    async def script(rt: Runtime):
+        sent = await rt.perform("mail", {"to": "ana"})
+        listing.strangers = [ListedEffect(id="R1", key=sent.operation)]
+        return await rt.sweep("book")
+
+    assert rig.run(script, book, unkeyed(rig.far)).cases == 1
+
+
+def test_two_tools_of_one_service_list_each_others_effects(rig: Rig) -> None:
+    listing, book = listed(rig, service="restaurant")
+    other = booking(rig.far, service="restaurant", name="book_bar")
+
+    async def script(rt: Runtime):
+        await rt.perform("book_bar", FRIDAY)
+        return await rt.sweep("book")
+
+    swept = rig.run(script, book, other)
+    assert (swept.listed, swept.cases) == (1, 0)
+
+
+def test_an_id_of_any_length_is_one_case(rig: Rig) -> None:
+    listing, book = listed(rig)
+    listing.strangers = [ListedEffect(id="x" * 5_000 + end, says="y" * 5_000) for end in "ab"]
+
+    async def script(rt: Runtime):
+        return await rt.sweep("book"), await rt.inbox()
+
+    swept, cases = rig.run(script, book)
+    assert (swept.cases, len({one.id for one in cases})) == (2, 2)
+    assert max(len(one.id) for one in cases) < 500
+    assert max(len(one.says) for one in cases) <= 500
+
+
+# Two processes at once.
+
+
+@pytest.mark.req("S4-09")
+@pytest.mark.field("H8")
+def test_two_processes_ask_one_question_at_a_time_and_settle_it_once(rig: Rig) -> None:
+    """An open operation belongs to one worker; the other one looks on."""
+    rig.far.wire.append(REPLY_LOST)
+    asked: list[str] = []
+    at_once = 0
+
+    async def look(call: Call) -> Found:
+        nonlocal at_once
+        at_once += 1
+        assert at_once == 1
+        asked.append(call.operation)
+        await asyncio.sleep(2.0)  # virtual time
+        at_once -= 1
+        return Found(result={"id": "R1"})
+
+    book = booking(rig.far, lookup=look, when_unknown="block")
+
+    async def own(rt: Runtime):
+        value = await rt.perform("book", FRIDAY)
+        return await asyncio.gather(*(rt.resolve(value.operation) for _ in range(3)))
+
+    async def watch(rt: Runtime):
+        await asyncio.sleep(11.0)  # virtual time
+        return await asyncio.gather(*(rt.resolve("op-a1") for _ in range(3)))
+
+    owner, other = rig.start(own, book), rig.start(watch, book)
+    rig.world.wait(owner)
+    rig.world.wait(other)
+    assert asked == ["op-a1"]
+    assert rig.events("op-a1").count("found") == 1
+    assert all(isinstance(value, Confirmed) for value in owner.result())
+
+
+@pytest.mark.req("S4-14", "S4-09")
+def test_two_processes_that_sweep_at_once_open_one_case_and_settle_once(rig: Rig) -> None:
+    listing, book = listed(rig)
+    listing.strangers = [ListedEffect(id="R77")]
+    rig.far.wire.append(REPLY_LOST)
+
+    async def own(rt: Runtime):
+        assert isinstance(await book_friday(rt), Unknown)
+        return await rt.sweep("book")
+
+    async def sweep(rt: Runtime):
+        await asyncio.sleep(10.0)  # virtual time
+        return await rt.sweep("book")
+
+    both = [rig.start(own, book), rig.start(sweep, book)]
+    for process in both:
+        rig.world.wait(process)
+    swept = [process.result() for process in both]
+    assert sum(one.cases for one in swept) == 1
+    assert sum(one.settled for one in swept) == 1
+    assert rig.events("op-a1").count("found") == 1
+
+
+@pytest.mark.req("S4-53")
+def test_two_processes_that_look_at_what_a_person_has_settle_it_once(rig: Rig) -> None:
+    rig.far.wire.append(REPLY_LOST)
+    rig.far.silent_questions = 10**6
+    book = booking(rig.far, escalate_after_s=20.0, close=None, max_tries=1)
+
+    async def give_up(rt: Runtime):
+        await rt.perform("book", FRIDAY, patience_s=100.0)
+        rig.far.silent_questions = 0
+
+    async def look(rt: Runtime):
+        return await asyncio.gather(*(rt.resolve("op-a1") for _ in range(3)))
+
+    rig.run(give_up, book)
+    assert rig.states() == [State.UNDECIDED]
+    both = [rig.start(look, book), rig.start(look, book)]
+    for process in both:
+        rig.world.wait(process)
+    assert rig.events("op-a1").count("found") == 1
+    assert rig.states() == [State.CONFIRMED]
+
+
+# Policies, at the runtime.
+
+
+@pytest.mark.req("S4-49", "S4-20", "S4-41")
+@pytest.mark.parametrize(
+    ("promises", "day", "kind", "questions"),
+    [
+        ({}, "10", Confirmed, 1),
+        ({"when_unknown": WhenUnknown.BLOCK}, "10", Unknown, 0),
+        ({"when_unknown": WhenUnknown.ESCALATE}, "10", Undecided, 0),
+        ({"amount": "day", "escalate_above": 1_000.0}, "10", Confirmed, 1),
+        ({"amount": "day", "escalate_above": 1_000.0}, "10000", Undecided, 0),
+    ],
+    ids=["reconcile", "block", "escalate", "10 is reconciled", "10,000 is queued"],
+)
+def test_each_strategy_by_the_tool_and_the_amount(
+    rig: Rig, promises: dict[str, Any], day: str, kind: type, questions: int
+) -> None:
+    rig.far.wire.append(REPLY_LOST)
+    book = booking(rig.far, **promises)
+
+    async def script(rt: Runtime):
+        return await rt.perform("book", {"day": day}), await rt.inbox()
+
+    value, inbox = rig.run(script, book)
+    assert isinstance(value, kind)
+    assert (len(rig.far.questions), len(rig.far.sends)) == (questions, 1)
+    assert len(inbox) == (kind is Undecided)
+
+
+@pytest.mark.req("S4-36", "S4-50")
+def test_past_its_deadline_it_is_undecided_a_case_and_never_sent_again(rig: Rig) -> None:
+    rig.far.wire.append(REPLY_LOST)
+    rig.far.silent_questions = 10**6
+    book = booking(rig.far, escalate_after_s=60.0)
+
+    async def script(rt: Runtime):
+        value = await rt.perform("book", FRIDAY, patience_s=300.0)
+        sends = len(rig.far.sends)
+        await asyncio.sleep(3_000.0)  # virtual time
+        return value, await rt.inbox(), len(rig.far.sends) - sends
+
+    value, (case,), more = rig.run(script, book)
+    assert isinstance(value, Undecided)
+    assert (case.operation, case.why, more, len(rig.far.sends)) == ("op-a1", "undecided", 0, 1)
+
+
+@pytest.mark.req("S4-50")
+def test_an_unknown_has_an_age_that_can_be_watched_and_an_owner(rig: Rig) -> None:
+    rig.far.wire.append(REPLY_LOST)
+    rig.far.silent_questions = 10**6
+    book = booking(rig.far, escalate_after_s=60.0, deadline_s=5.0)
+
+    async def script(rt: Runtime):
+        before = await rt.in_doubt()
+        await rt.perform("book", FRIDAY, patience_s=10.0)
+        owner = rig.operation().worker
+        during = await rt.in_doubt()
+        await asyncio.sleep(100.0)  # virtual time
+        return owner, before, during, await rt.in_doubt()
+
+    owner, before, during, after = rig.run(script, book)
+    assert owner == "w1"
+    assert (before.unknown, before.oldest_unknown_s, before.cases) == (0, 0.0, 0)
+    assert (during.unknown, during.cases) == (1, 0)
+    assert during.oldest_unknown_s == pytest.approx(10.0, abs=0.1)
+    assert (after.unknown, after.cases) == (0, 1)
+    assert after.oldest_case_s == pytest.approx(110.0, abs=0.1)
+
+
+@pytest.mark.req("S4-23", "S4-51")
+def test_what_a_model_hears_of_a_doubt_has_the_id_and_no_invitation_to_retry(rig: Rig) -> None:
+    rig.far.wire.append(REPLY_LOST)
+    blocks = booking(rig.far, when_unknown="block")
+
+    async def script(rt: Runtime):
+        value = await book_friday(rt)
+        again = await book_friday(rt)
+        other = await rt.perform("book", FRIDAY, ask=Ask(call_id="c2"))
+        return value, again, other
+
+    value, again, other = rig.run(script, blocks)
+    assert isinstance(value, Unknown)
+    assert value.operation in value.text
+    assert told_nothing_wrong(value.text)
+    assert (again.operation, again.replayed) == (value.operation, True)
+    assert type(other).__name__ == "Blocked"
+    assert rig.far.sends == ["op-a1"]
+
+
+# Positions, retention, and services that break their word.
+
+
+@pytest.mark.req("S4-35")
+@pytest.mark.fault("X55", "X59")
+@pytest.mark.parametrize(
+    ("seen", "state"),
+    [(Found(result={"id": "R1"}), State.CONFIRMED), (Absent(position=9), State.FAILED)],
+    ids=["yes", "no"],
+)
+def test_a_lagging_replica_says_maybe_until_it_has_caught_up(
+    rig: Rig, seen: Found | Absent, state: State
+) -> None:
+    answers: list[Found | Absent] = [Absent(position=3), Absent(position=6), seen]
+    asked: list[int] = []
+
+    async def read(call: Call, result: object) -> Found | Absent:
+        asked.append(1)
+        return answers.pop(0) if len(answers) > 1 else answers[0]
+
+    @tool(effect="irreversible", read_back=read, settlement_lag_s=60.0, deadline_s=5.0)
+    async def write(what: str, call: Call) -> object:
+        """Write something."""
+        return Acknowledged(result={"id": "R1"}, position=7)
+
+    rig.run(lambda rt: rt.perform("write", {"what": "x"}, patience_s=60.0), write)
+    assert (rig.states(), len(asked)) == ([state], 3)
+
+
+@pytest.mark.field("G3")
+@pytest.mark.fault("X56")
+def test_after_a_key_may_be_forgotten_it_is_not_sent_again_and_its_absence_says_nothing(
+    rig: Rig,
+) -> None:
+    rig.far.wire.append(REPLY_LOST)
+    down_until: list[float] = []
+
+    async def look(call: Call) -> Found | Absent | NoAnswer:
+        if rig.world.clock.now() < down_until[0]:
+            return NoAnswer(reason="down")
+        rig.far.results.clear()  # The service forgot.
+        return Absent()
+
+    book = booking(rig.far, lookup=look, close=None, retention_s=100.0, escalate_after_s=300.0)
+
+    async def script(rt: Runtime):
+        down_until.append(rig.world.clock.now() + 150.0)
+        return await rt.perform("book", FRIDAY, patience_s=1_000.0)
+
+    assert isinstance(rig.run(script, book), Undecided)
+    assert (rig.far.total, len(rig.far.sends)) == (1, 1)
+
+
+@pytest.mark.fault("X60")
+@pytest.mark.field("F7")
+def test_what_says_failed_and_landed_is_found_out_and_not_sent_again(rig: Rig) -> None:
+    rig.far.wire.append(RESET)
+    value = rig.run(book_friday, booking(rig.far))
+    assert isinstance(value, Confirmed)
+    assert (rig.far.total, rig.far.sends) == (1, ["op-a1"])
+
+
+@pytest.mark.fault("X59", "X61")
+@pytest.mark.parametrize("shown_s", [0.0, 20.0, None], ids=["seen", "seen later", "never"])
+def test_taken_is_not_landed_before_it_is_seen(rig: Rig, shown_s: float | None) -> None:
+    rig.far.wire.append(TAKEN)
+    rig.far.shown_s = 10.0**9 if shown_s is None else shown_s
+    book = booking(
+        rig.far,
+        read_back=rig.far.read_back,
+        settlement_lag_s=60.0,
+        close=None,
+        escalate_after_s=200.0,
+    )
+    value = rig.run(lambda rt: rt.perform("book", FRIDAY, patience_s=1_000.0), book)
+    assert isinstance(value, Undecided if shown_s is None else Confirmed)
+    assert len(rig.far.sends) == 1
+
+
+# What is wanted by now.
+
+
+@pytest.mark.req("S4-29", "S4-18")
+@pytest.mark.field("D7")
+def test_an_operation_that_nobody_wants_any_more_is_closed_and_not_sent_again(rig: Rig) -> None:
+    """The desired state is read again before the correction: it was cancelled while in doubt."""
+    rig.far.wire.append(DROPPED)
+    rig.far.silent_questions = 3
+
+    async def script(rt: Runtime):
+        waiting = asyncio.ensure_future(rt.perform("book", FRIDAY, patience_s=100.0))
+        await asyncio.sleep(5.1)  # virtual time
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        await asyncio.sleep(100.0)  # virtual time
+        return await rt.status("op-a1")
+
+    assert isinstance(rig.run(script, booking(rig.far)), Failed)
+    assert (rig.far.sends, rig.far.closed, rig.far.total) == (["op-a1"], {"op-a1"}, 0)
+
+
+@pytest.mark.req("S4-29")
+def test_the_same_doubt_that_is_still_wanted_is_sent_again(rig: Rig) -> None:
+    rig.far.wire.append(DROPPED)
+    rig.far.silent_questions = 3
+    value = rig.run(lambda rt: rt.perform("book", FRIDAY, patience_s=100.0), booking(rig.far))
+    assert isinstance(value, Confirmed)
+    assert (rig.far.sends, rig.far.closed) == (["op-a1", "op-a1"], set())
+
+
+# Attempts are counted before they are made.
+
+
+@pytest.mark.fault("X71")
+def test_a_call_that_kills_its_worker_is_in_front_of_a_person_after_its_tries(rig: Rig) -> None:
+    """Each process dies in the middle of the send, and writes nothing any more."""
+    booked: list[str] = []
+
+    def poisoned() -> FunctionTool[Any, Any]:
+        async def look(call: Call) -> Absent:
+            return Absent()
+
+        @tool(
+            effect="irreversible",
+            keyed="key",
+            compares_payload=True,
+            lookup=look,
+            max_tries=3,
+            deadline_s=5.0,
+            escalate_after_s=400.0,
+        )
+        async def book(day: str, key: str) -> dict[str, str]:
+            if day == "poison":
+                booked.append(key)
+                await asyncio.get_running_loop().create_future()
+            return {"id": "R1"}
+
+        return book
+
+    async def first(rt: Runtime):
+        return await rt.perform("book", {"day": "poison"}, ask=Ask(send_by=10.0**12))
+
+    async def again(rt: Runtime):
+        await asyncio.sleep(300.0)  # virtual time
+
+    for n, script in enumerate([first, again, again]):
+        process = rig.start(script, poisoned())
+        while len(booked) <= n:
+            rig.world.pass_time(0.5)
+        assert rig.operation().tries == n + 1
+        rig.kill(process)
+
+    async def last(rt: Runtime):
+        other = await rt.perform("book", {"day": "Sat"}, ask=Ask(session="s2"))
+        await asyncio.sleep(900.0)  # virtual time
+        return other, await rt.inbox()
+
+    other, (case,) = rig.run(last, poisoned())
+    assert isinstance(other, Confirmed)
+    assert (case.operation, len(booked)) == ("op-a1", 3)
+
+
+# What is true of every record.
+
+
+@pytest.mark.req("S4-52", "S4-22")
+@pytest.mark.req("K8", "K9", "K10", "K11")
+@pytest.mark.parametrize("assume_after_s", [None, 30.0])
+@pytest.mark.parametrize("questions", [0, 2, 10**6])
+def test_nothing_is_settled_without_evidence_and_no_send_follows_a_maybe(
+    questions: int, assume_after_s: float | None
+) -> None:
+    """`Rig.check` fails on a send after a maybe; the journal is read for evidence."""
+    wires: Sequence[Wire] = (FINE, REPLY_LOST, RESET, DROPPED, LATER, REFUSED, TAKEN)
+    for wire in wires:
+        with World() as world:
+            rig = Rig(world, lease=SELDOM)
+            rig.far.wire.append(wire)
+            rig.far.silent_questions = questions
+            book = booking(rig.far, assume_after_s=assume_after_s, escalate_after_s=120.0)
+
+            async def script(rt: Runtime) -> None:
+                await rt.perform("book", FRIDAY, patience_s=600.0)
+
+            rig.run(script, book)
+            world.settle()
+            held = rig.operation()
+            assert not held.final or held.evidence, wire
+            assert held.state is not State.ASSUMED or assume_after_s, wire
+            assert STATES[held.state].final or held.state in (
+                State.ASSUMED,
+                State.ACCEPTED,
+                State.UNDECIDED,
+            ), wire
+            if held.state is State.FAILED:
+                assert rig.far.total == 0, wire
+            if held.state is State.CONFIRMED:
+                assert rig.far.total == 1, wire
+
+
+def test_what_is_not_knowable_yet_is_asked_again(rig: Rig) -> None:
+    rig.far.wire.append(REPLY_LOST)
+    answers: list[Found | NotYet] = [NotYet(reason="running"), NotYet(), Found(result={"id": "R1"})]
+
+    async def look(call: Call) -> Found | NotYet:
+        return answers.pop(0)
+
+    value = rig.run(
+        lambda rt: rt.perform("book", FRIDAY, patience_s=60.0), booking(rig.far, lookup=look)
+    )
+    assert isinstance(value, Confirmed)
+    assert (answers, rig.far.sends) == ([], ["op-a1"])
