@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from landed.core.absorb import Looked, Question, Replied
+from landed.core.arrival import Arrival
 from landed.core.changes import Kind, Stored, apply
 from landed.core.contract import Contract, Effect
 from landed.core.key import Ask
@@ -14,7 +15,6 @@ from landed.core.operation_record import from_record
 from landed.core.outcome import LookOutcome, SendOutcome
 from landed.core.rules import RULES, Rules
 from landed.core.scope import (
-    Arrival,
     AskPrice,
     Check,
     Command,

@@ -8,6 +8,15 @@ from typing import Any
 from landed.core import absorb
 from landed.core.absorb import Looked, Replied
 from landed.core.approval import Approval, approval_from
+from landed.core.arrival import (
+    Answered,
+    Arrival,
+    AskPerson,
+    Observed,
+    Planned,
+    Priced,
+    Revised,
+)
 from landed.core.canonical import Json
 from landed.core.changes import Changes, Kind, Move, Record, Stored, apply
 from landed.core.contract import Contract, Effect, Interrupt
@@ -21,20 +30,13 @@ from landed.core.question import Question, last_question_name, question_from
 from landed.core.reference import known_by, referred
 from landed.core.rules import RULES
 from landed.core.scope import (
-    Answered,
-    Arrival,
     Asking,
-    AskPerson,
     AskPrice,
     Check,
     Checking,
     Next,
-    Observed,
-    Planned,
-    Priced,
     Pricing,
     Put,
-    Revised,
     Running,
     Scope,
     Send,

@@ -12,6 +12,7 @@ from landed.core.approval import (
     approval_id,
     token_digest,
 )
+from landed.core.arrival import Arrival, Checked, Offering, Planned, PlanTold, Presenting
 from landed.core.canonical import Json
 from landed.core.contract import Contract, Effect, Risk
 from landed.core.key import ask_name
@@ -20,17 +21,7 @@ from landed.core.outcome import Acknowledged, SendOutcome
 from landed.core.plan import At, Plan, PlanEvent, PlanState, Wanted
 from landed.core.preview import Changed, Preview
 from landed.core.rules import RULES
-from landed.core.scope import (
-    Arrival,
-    Checked,
-    Checking,
-    Offering,
-    Planned,
-    PlanTold,
-    Presenting,
-    Scope,
-    Watching,
-)
+from landed.core.scope import Checking, Scope, Watching
 from tests.core.build import events
 from tests.core.conversation import Conversation, wanting
 

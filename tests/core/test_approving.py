@@ -17,12 +17,12 @@ from landed.core.approval import (
     token_digest,
     token_name,
 )
+from landed.core.arrival import Offering, Planned
 from landed.core.changes import Record
 from landed.core.key import ask_name
 from landed.core.outcome import Acknowledged, AnswerLost, Refused
 from landed.core.plan import PlanEvent, PlanState, plan_record
 from landed.core.question import About, QuestionState
-from landed.core.scope import Offering, Planned
 from tests.core.build import SENT_AT
 from tests.core.conversation import wanting
 from tests.core.plans import ANSWER_S, OFFICE, SEND_S, WHOLE, Office, approval, draft, issue, note

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from landed.core.arrival import LookNow
 from landed.core.contract import Contract, WhenUnknown
 from landed.core.doubt import (
     Ask,
@@ -22,7 +23,7 @@ from landed.core.doubt import (
 )
 from landed.core.operation import Operation, State
 from landed.core.outcome import Absent, LookOutcome, NoAnswer, NotYet
-from landed.core.scope import LookNow, Send
+from landed.core.scope import Send
 from tests.core.build import (
     BARE,
     FULL,

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from landed.core.arrival import Told
 from landed.core.changes import Changes, Kind
 from landed.core.history import (
     Item,
@@ -18,7 +19,6 @@ from landed.core.history import (
 from landed.core.journal import Entry, body_of
 from landed.core.operation import State
 from landed.core.outcome import Acknowledged, AnswerLost, Found, Refused
-from landed.core.scope import Told
 from landed.core.session import Input, Observation, observing, opening, saying
 from tests.core.build import SENT_AT, operation
 from tests.core.conversation import (

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from landed.core.arrival import Proposed
 from landed.core.canonical import Json
 from landed.core.changes import Hold
 from landed.core.errors import ProposalError
@@ -15,7 +16,7 @@ from landed.core.key import Ask, ask_name, held_names, identity_of, key_for, nam
 from landed.core.operation import Happened, Operation, State
 from landed.core.operation_record import from_record
 from landed.core.outcome import AnswerLost
-from landed.core.scope import Proposed, Send
+from landed.core.scope import Send
 from tests.core.build import BARE, FULL, RESENDABLE, SENT_AT, lap, operation, replied
 
 FRIDAY: dict[str, Json] = {"day": "Fri", "covers": 4}

@@ -10,6 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from landed.core.absorb import Looked, Question, Replied
+from landed.core.arrival import (
+    Arrival,
+    AskedAgain,
+    LetGo,
+    LookNow,
+    Proposed,
+    Told,
+    Withdraw,
+)
 from landed.core.changes import Kind, Stored, apply
 from landed.core.contract import Contract, Interrupt
 from landed.core.next import what_next
@@ -28,21 +37,7 @@ from landed.core.outcome import (
     SendOutcome,
 )
 from landed.core.rules import RULES
-from landed.core.scope import (
-    Arrival,
-    AskedAgain,
-    Asking,
-    LetGo,
-    LookNow,
-    Next,
-    Proposed,
-    Put,
-    Scope,
-    Send,
-    Sending,
-    Told,
-    Withdraw,
-)
+from landed.core.scope import Asking, Next, Put, Scope, Send, Sending
 from tests.core.build import (
     BARE,
     CLOSE_ONLY,

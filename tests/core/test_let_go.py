@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from landed.core.arrival import LetGo, Proposed
 from landed.core.contract import Interrupt
 from landed.core.operation import State
 from landed.core.outcome import Acknowledged, NotSent
-from landed.core.scope import LetGo, Proposed, Sending
+from landed.core.scope import Sending
 from tests.core.build import (
     BARE,
     FULL,

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from landed.core.absorb import Question
+from landed.core.arrival import AskedAgain, LookNow, Proposed, Told, Withdraw
 from landed.core.changes import Hold
 from landed.core.doubt import PAUSES_S
 from landed.core.next import what_next
@@ -20,17 +21,7 @@ from landed.core.outcome import (
     Refused,
 )
 from landed.core.rules import RULES, Rules
-from landed.core.scope import (
-    AskedAgain,
-    Asking,
-    LookNow,
-    Proposed,
-    Put,
-    Send,
-    Sending,
-    Told,
-    Withdraw,
-)
+from landed.core.scope import Asking, Put, Send, Sending
 from tests.core.build import (
     BARE,
     CLOSE_ONLY,

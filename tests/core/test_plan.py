@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from landed.core.arrival import AskPerson, Planned
 from landed.core.errors import IllegalEventError
 from landed.core.key import ask_name
 from landed.core.next import what_next
@@ -32,7 +33,7 @@ from landed.core.plan import (
 from landed.core.preview import Changed, Preview, Similar
 from landed.core.question import About
 from landed.core.rules import RULES
-from landed.core.scope import AskPerson, Planned, Scope
+from landed.core.scope import Scope
 from tests.core.build import READ_BACK, SENT_AT
 from tests.core.conversation import RESERVE, TOOLS, Conversation, book, check, text, wanting
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from landed.core.absorb import Question as Put
 from landed.core.approval import Purpose
+from landed.core.arrival import LookNow
 from landed.core.changes import Kind
 from landed.core.contract import Interrupt
 from landed.core.operation import Operation, State
@@ -31,7 +32,7 @@ from landed.core.outcome import (
 from landed.core.plan import OPEN, At, Plan, PlanEvent, PlanState, plan_from
 from landed.core.preview import Changed
 from landed.core.question import About, Question, QuestionState
-from landed.core.scope import Asking, Checking, LookNow, Pricing, Sending, Watching
+from landed.core.scope import Asking, Checking, Pricing, Sending, Watching
 from tests.core.plans import (
     ANSWER_S,
     DELETE,

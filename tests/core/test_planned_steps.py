@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from landed.core.arrival import Checked
 from landed.core.contract import Freshness
 from landed.core.draft import Draft
 from landed.core.key import unique_names
@@ -13,7 +14,7 @@ from landed.core.outcome import Absent, Acknowledged, AnswerLost, Found, NotSent
 from landed.core.plan import At, Place, PlanEvent, Wanted
 from landed.core.preview import Changed
 from landed.core.rules import RULES
-from landed.core.scope import Check, Checked, Watch
+from landed.core.scope import Check, Watch
 from tests.core.build import SENT_AT, TABLE, operation, scope
 from tests.core.conversation import TOOLS, book, wanting
 from tests.core.plans import (

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from landed.core.arrival import AskPerson
 from landed.core.changes import Kind
 from landed.core.errors import IllegalEventError
 from landed.core.question import (
@@ -17,7 +18,6 @@ from landed.core.question import (
     question_moved,
     question_record,
 )
-from landed.core.scope import AskPerson
 from tests.core.conversation import PRICED, TOOLS, Conversation, book
 
 LAST = last_question_name(tenant="default", session="s1")

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from landed.core.absorb import Looked, Question
+from landed.core.arrival import Heard
 from landed.core.contract import Contract
 from landed.core.operation import Evidence, Operation, Source, State
 from landed.core.outcome import Absent, Acknowledged, AnswerLost, Found, LookOutcome, NotYet
-from landed.core.scope import Heard, Next, Sending
+from landed.core.scope import Next, Sending
 from landed.core.session import Input
 from tests.core.build import (
     BARE,

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from landed.core.arrival import AskPerson, LetGo
 from landed.core.changes import apply
 from landed.core.contract import Contract, Interrupt, WhileUnknown
 from landed.core.errors import StaleWriteError
@@ -13,7 +14,6 @@ from landed.core.outcome import Absent, Acknowledged, AnswerLost, Found, NotSent
 from landed.core.plan import At, Place
 from landed.core.question import About
 from landed.core.rules import RULES
-from landed.core.scope import AskPerson, LetGo
 from tests.core.conversation import (
     PRICED,
     RESERVE,

@@ -4,13 +4,14 @@ from itertools import product
 
 import pytest
 
+from landed.core.arrival import CaseRuled, Proposed, Ruled
 from landed.core.case import BY_STATE, Case, CaseState, Ruling, Why
 from landed.core.changes import Hold
 from landed.core.contract import Effect
 from landed.core.operation import STATES, Operation, Source, State, held_by
 from landed.core.outcome import Found
 from landed.core.ruling import NOT_THAT
-from landed.core.scope import CaseRuled, Next, Proposed, Ruled
+from landed.core.scope import Next
 from tests.core.build import (
     BARE,
     SENT_AT,

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
+from landed.core.arrival import Told
 from landed.core.changes import Changes, Move, Record
 from landed.core.errors import LandedError, StaleWriteError, StoreError
 from landed.core.event import Event
 from landed.core.key import Ask
 from landed.core.operation import Evidence, Happened, Source, State, moved
 from landed.core.operation_record import from_record, to_record
-from landed.core.scope import Told
 from landed.core.store import Store
 from landed.core.value import Confirmed, Unknown, Withdrawn
 from landed.runtime.loop import CONFLICTS_MAX

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from landed.core.approval import Approval, Purpose, outdated
+from landed.core.arrival import Checked, Observed
 from landed.core.canonical import Json
 from landed.core.contract import Contract, Freshness, Order, WhileUnknown
 from landed.core.draft import Draft
@@ -26,7 +27,7 @@ from landed.core.plan_sentences import plan_question
 from landed.core.preview import Changed
 from landed.core.reference import resolved
 from landed.core.revision import corrected
-from landed.core.scope import Check, Checked, Checking, Observed, Watch, Watching
+from landed.core.scope import Check, Checking, Watch, Watching
 from landed.core.sentences import qualified
 from landed.core.session import Observation, observing
 from landed.core.undo import ENDED, ReleaseState, made_by, named_in, release_id

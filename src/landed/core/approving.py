@@ -17,12 +17,12 @@ from landed.core.approval import (
     problem,
     token_name,
 )
+from landed.core.arrival import Offering, PlanTold, Presenting
 from landed.core.changes import Hold
 from landed.core.draft import Draft
 from landed.core.plan import PLAN_MOVES, At, Place, Plan, PlanEvent, PlanState
 from landed.core.plan_sentences import BY_OTHER_WORDS, BY_THE_CLOCK
 from landed.core.question import Question, QuestionEvent, QuestionState
-from landed.core.scope import Offering, PlanTold, Presenting
 from landed.core.stopping import stop
 from landed.core.undoing import undo_plan
 

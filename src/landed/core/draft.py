@@ -11,6 +11,7 @@ from landed.core.approval import (
     sealed,
     token_name,
 )
+from landed.core.arrival import Arrival
 from landed.core.case import Case, CaseEvent, Why, about, case_moved, case_record
 from landed.core.changes import Changes, Guard, Hold, Move, Record
 from landed.core.contract import Contract
@@ -28,7 +29,7 @@ from landed.core.question import (
     question_record,
 )
 from landed.core.rules import Rules
-from landed.core.scope import Arrival, Command, Next, Scope
+from landed.core.scope import Command, Next, Scope
 from landed.core.sentences import with_number
 from landed.core.undo import Release, ReleaseEvent, release_moved, release_record
 

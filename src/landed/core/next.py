@@ -11,16 +11,7 @@ from dataclasses import replace
 from landed.core.absorb import CameBack, Looked, Replied
 from landed.core.advancing import advance, checked, watched
 from landed.core.approving import begin, offer, present, tell
-from landed.core.changes import Hold
-from landed.core.draft import Draft
-from landed.core.operating import operate, prepared
-from landed.core.operation import MOVES, Happened, State
-from landed.core.plan import PlanState
-from landed.core.releasing import not_allowed, priced, release
-from landed.core.revising import answered, ask_person, revise
-from landed.core.rules import Rules
-from landed.core.ruling import rule, rule_case
-from landed.core.scope import (
+from landed.core.arrival import (
     Answered,
     Arrival,
     AskedAgain,
@@ -30,7 +21,6 @@ from landed.core.scope import (
     Heard,
     LetGo,
     LookNow,
-    Next,
     Observed,
     Offering,
     Planned,
@@ -41,10 +31,19 @@ from landed.core.scope import (
     Readied,
     Revised,
     Ruled,
-    Scope,
     Told,
     Withdraw,
 )
+from landed.core.changes import Hold
+from landed.core.draft import Draft
+from landed.core.operating import operate, prepared
+from landed.core.operation import MOVES, Happened, State
+from landed.core.plan import PlanState
+from landed.core.releasing import not_allowed, priced, release
+from landed.core.revising import answered, ask_person, revise
+from landed.core.rules import Rules
+from landed.core.ruling import rule, rule_case
+from landed.core.scope import Next, Scope
 from landed.core.session import opening
 from landed.core.stopping import let_go, wind_up
 from landed.core.undoing import take_back

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from landed.core.absorb import Question
+from landed.core.arrival import Readied
 from landed.core.contract import Contract, Interrupt, WhenUnknown
 from landed.core.doubt import (
     Ask,
@@ -25,7 +26,6 @@ from landed.core.scope import (
     Asking,
     Prepare,
     Put,
-    Readied,
     Send,
     Sending,
     StopMidway,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from landed.core.advancing import LANDED, NOT_LANDED, SEND_WITHIN_S
+from landed.core.arrival import Checked, Priced
 from landed.core.contract import Contract, Effect, Order, Risk
 from landed.core.draft import Draft
 from landed.core.errors import ProposalError
@@ -12,7 +13,7 @@ from landed.core.operation import Happened, Operation, State
 from landed.core.outcome import Acknowledged, SendOutcome
 from landed.core.plan import PlanState
 from landed.core.question import About
-from landed.core.scope import AskPrice, Check, Checked, Checking, Priced, Pricing
+from landed.core.scope import AskPrice, Check, Checking, Pricing
 from landed.core.sentences import held, keep_question, of_turn, price_question
 from landed.core.session import Observation, observing, saying
 from landed.core.undo import (

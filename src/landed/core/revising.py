@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from landed.core.approving import begin, close_approvals, heard, lapse
+from landed.core.arrival import Answered, AskPerson, LetGo, Revised
 from landed.core.changes import Hold
 from landed.core.draft import Draft
 from landed.core.operation import MOVES, Happened, Operation, Source, State
 from landed.core.plan import PLAN_MOVES, Plan, PlanEvent, Step
 from landed.core.question import About, Question, QuestionEvent, QuestionState
 from landed.core.revision import NOTHING_OWED, Revision, revised_name
-from landed.core.scope import Answered, AskPerson, LetGo, Revised
 from landed.core.session import opening
 from landed.core.stopping import drop_reads, let_go
 from landed.core.undo import (

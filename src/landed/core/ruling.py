@@ -5,10 +5,10 @@ Nothing is rewritten by it: what was settled stays settled, and the case beside 
 
 from collections.abc import Mapping
 
+from landed.core.arrival import CaseRuled, Ruled
 from landed.core.case import BY_STATE, CaseEvent, Ruling, may
 from landed.core.draft import Draft
 from landed.core.operation import Happened, Operation, Source, State
-from landed.core.scope import CaseRuled, Ruled
 from landed.core.undo import made_result
 
 NOT_THAT = "that cannot be said of it as it stands"

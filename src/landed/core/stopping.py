@@ -10,12 +10,13 @@ from dataclasses import replace
 
 from landed.core.advancing import NOT_LANDED, has_landed, landed_at
 from landed.core.approval import ApprovalEvent, ApprovalState
+from landed.core.arrival import LetGo, PlanTold
 from landed.core.draft import Draft
 from landed.core.operating import STOPPED, hurry
 from landed.core.operation import MOVES, Happened, Operation, State
 from landed.core.plan import PLAN_MOVES, At, Place, Plan, PlanEvent, PlanState, placed
 from landed.core.question import QuestionEvent, QuestionState
-from landed.core.scope import LetGo, PlanTold, StopWaiting, Watching
+from landed.core.scope import StopWaiting, Watching
 from landed.core.session import Observation, observing
 from landed.core.undo import ReleaseEvent
 

@@ -8,12 +8,12 @@ in front of a person, with all that was done before it.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from landed.core.arrival import PlanTold
 from landed.core.draft import Draft
 from landed.core.operation import Operation
 from landed.core.plan import At, Plan, PlanEvent, placed
 from landed.core.question import QuestionEvent, QuestionState
 from landed.core.releasing import question
-from landed.core.scope import PlanTold
 from landed.core.undo import (
     ENDED,
     RELEASE_MOVES,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from landed.core.absorb import CameBack, Looked, Question, Replied
+from landed.core.arrival import Checked, Observed, Priced, Readied
 from landed.core.canonical import Json
 from landed.core.contract import Contract
 from landed.core.key import Ask
@@ -22,12 +23,8 @@ from landed.core.scope import (
     Asking,
     AskPrice,
     Check,
-    Checked,
     Checking,
-    Observed,
-    Priced,
     Pricing,
-    Readied,
     Running,
     Sending,
     Watch,

@@ -20,11 +20,11 @@ from landed.core.approval import (
     token_digest,
     token_name,
 )
+from landed.core.arrival import Answered, Offering, PlanTold, Presenting
 from landed.core.changes import Kind
 from landed.core.errors import ApprovalError, ProposalError, StoreError
 from landed.core.plan import PLAN_MOVES, Plan, PlanEvent, PlanState, plan_from
 from landed.core.question import About, Question, QuestionState, question_from
-from landed.core.scope import Answered, Offering, PlanTold, Presenting
 from landed.core.telling import to_person
 from landed.core.undo import UNDO_WITHIN_S, release_id, undoable
 from landed.core.value import Offer, PlanValue

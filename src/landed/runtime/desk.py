@@ -4,26 +4,24 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from landed.core.arrival import (
+    Arrival,
+    AskedAgain,
+    Checked,
+    LetGo,
+    Planned,
+    Proposed,
+    Revised,
+    Told,
+    Withdraw,
+)
 from landed.core.changes import Move, Record
 from landed.core.contract import Contract
 from landed.core.errors import ProposalError
 from landed.core.operation import Operation, State
 from landed.core.plan import At, Plan, PlanState
 from landed.core.rules import Rules
-from landed.core.scope import (
-    Arrival,
-    AskedAgain,
-    Check,
-    Checked,
-    LetGo,
-    Next,
-    Planned,
-    Proposed,
-    Revised,
-    Scope,
-    Told,
-    Withdraw,
-)
+from landed.core.scope import Check, Next, Scope
 from landed.core.store import Store
 from landed.core.tool import Tool
 from landed.core.undo import Release, ReleaseState

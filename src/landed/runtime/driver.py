@@ -5,12 +5,13 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from landed.core.arrival import Checked
 from landed.core.changes import Kind, Record
 from landed.core.declared import digest_of
 from landed.core.errors import LandedError, ProposalError, StoreError
 from landed.core.next import what_next
 from landed.core.rules import Rules
-from landed.core.scope import Check, Checked
+from landed.core.scope import Check
 from landed.core.session import contract_id, contracts_of, seeing
 from landed.core.store import Store
 from landed.core.tool import Tool

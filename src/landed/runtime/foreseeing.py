@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from landed.core.arrival import Checked
 from landed.core.canonical import Json
 from landed.core.contract import Freshness, LookAlike, Risk
 from landed.core.key import Ask
@@ -24,7 +25,7 @@ from landed.core.preview import (
     changed,
     risk_of,
 )
-from landed.core.scope import Check, Checked
+from landed.core.scope import Check
 from landed.core.sentences import call_text
 from landed.core.tool import Tool
 from landed.runtime.clock import Clock

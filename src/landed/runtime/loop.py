@@ -12,6 +12,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from landed.core.absorb import Looked, Replied
+from landed.core.arrival import (
+    Answered,
+    Arrival,
+    AskedAgain,
+    Heard,
+    LetGo,
+    Planned,
+    Proposed,
+    Revised,
+    Withdraw,
+)
 from landed.core.changes import Kind, Record
 from landed.core.doubt import pause_s
 from landed.core.errors import LeaseLostError, ProposalError, StaleWriteError, StoreError
@@ -20,26 +31,17 @@ from landed.core.operation_record import from_record
 from landed.core.plan import Plan, plan_from
 from landed.core.revision import already_revised, revised_name
 from landed.core.scope import (
-    Answered,
-    Arrival,
-    AskedAgain,
     AskPrice,
     Check,
     Command,
-    Heard,
-    LetGo,
     Next,
-    Planned,
     Prepare,
-    Proposed,
     Put,
-    Revised,
     Scope,
     Send,
     StopMidway,
     StopWaiting,
     Watch,
-    Withdraw,
 )
 from landed.core.session import delivery_name
 from landed.runtime.desk import Desk, check_same

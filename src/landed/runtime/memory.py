@@ -5,20 +5,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from landed.core.approval import Approval, Purpose, approval_from, approval_id
-from landed.core.case import Case, case_from
-from landed.core.changes import Kind, Record
-from landed.core.operation import Operation, under
-from landed.core.operation_record import from_record
-from landed.core.plan import At, Plan, PlanState, plan_from
-from landed.core.question import Question, question_from
-from landed.core.scope import (
+from landed.core.arrival import (
     Answered,
     Arrival,
     AskPerson,
     CaseRuled,
     Checked,
     Heard,
-    Next,
     Observed,
     Offering,
     Planned,
@@ -29,6 +22,13 @@ from landed.core.scope import (
     Revised,
     Ruled,
 )
+from landed.core.case import Case, case_from
+from landed.core.changes import Kind, Record
+from landed.core.operation import Operation, under
+from landed.core.operation_record import from_record
+from landed.core.plan import At, Plan, PlanState, plan_from
+from landed.core.question import Question, question_from
+from landed.core.scope import Next
 from landed.core.undo import Release, release_from
 
 

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from landed.core.arrival import LetGo, Proposed
 from landed.core.canonical import Json
 from landed.core.contract import Effect, Risk
 from landed.core.errors import ProposalError
 from landed.core.key import Ask, ask_name, held_names, identity_of, key_for
 from landed.core.operation import Operation
-from landed.core.scope import LetGo, Proposed
 from landed.core.tool import Tool
 from landed.core.value import Value
 from landed.runtime.observing import Observer

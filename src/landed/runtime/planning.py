@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from landed.core.approval import TOKEN_BYTES, Approval, Purpose, token_digest, token_of
+from landed.core.arrival import Planned, Revised
 from landed.core.canonical import Json, checked
 from landed.core.changes import Kind, Record
 from landed.core.contract import Effect
@@ -27,7 +28,6 @@ from landed.core.plan_sentences import plan_question, preview_text
 from landed.core.question import question_from
 from landed.core.reference import check_references, known_by, referred
 from landed.core.revision import NOTHING_OWED, already_revised
-from landed.core.scope import Planned, Revised
 from landed.core.session import Input
 from landed.core.telling import summaries
 from landed.core.tool import Tool

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from landed.core.approval import Purpose, approval_from, approval_id
 from landed.core.approving import CLOCK
+from landed.core.arrival import Planned, Revised
 from landed.core.canonical import Json
 from landed.core.contract import OnExpiry
 from landed.core.errors import ProposalError
 from landed.core.key import Ask
 from landed.core.plan import At, Plan, PlanState, Wanted
-from landed.core.scope import Planned, Revised
 from landed.core.session import Input
 from landed.core.telling import as_of_now, previewed_to_model, summaries, to_model
 from landed.core.undo import UNDO_WITHIN_S, undoable

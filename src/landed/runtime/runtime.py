@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from landed.core.absorb import Looked
 from landed.core.absorb import Question as Asked
 from landed.core.approval import Problem, approval_from
+from landed.core.arrival import Answered, AskPerson, Heard, Told
 from landed.core.case import Case, Why
 from landed.core.changes import Kind
 from landed.core.errors import ProposalError, StaleWriteError, StoreError
@@ -16,7 +17,6 @@ from landed.core.operation_record import from_record
 from landed.core.outcome import Found
 from landed.core.question import About, Question, QuestionState, last_question_name, question_from
 from landed.core.report import Report
-from landed.core.scope import Answered, AskPerson, Heard, Told
 from landed.core.session import Input, input_of, opening, saying, unacted
 from landed.core.value import Receipt
 from landed.core.yes import Answer, read_answer

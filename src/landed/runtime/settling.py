@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import cast
 
 from landed.core.absorb import Looked, Question
+from landed.core.arrival import Arrival, CaseRuled, LookNow, Ruled
 from landed.core.canonical import Json
 from landed.core.case import Case, CaseEvent, Ruling, Standing, Why, case_from, case_record
 from landed.core.changes import Changes, Kind, Move
@@ -17,7 +18,6 @@ from landed.core.errors import LandedError, ProposalError, StaleWriteError
 from landed.core.event import Event
 from landed.core.operation import SAYS_MAX, Operation, State
 from landed.core.outcome import Found, Listed, ListedEffect, NoAnswer
-from landed.core.scope import Arrival, CaseRuled, LookNow, Ruled
 from landed.core.tool import Tool
 from landed.core.value import Value
 from landed.runtime.inbox import Inbox

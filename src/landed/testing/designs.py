@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from landed.core.absorb import CameBack, Looked, Moved, Question, Replied, absorb
+from landed.core.arrival import LetGo, Revised
 from landed.core.canonical import Json
 from landed.core.changes import Hold, Move
 from landed.core.contract import Contract
@@ -23,7 +24,7 @@ from landed.core.outcome import (
     SendOutcome,
 )
 from landed.core.rules import RULES, Rules
-from landed.core.scope import LetGo, Next, Revised, Scope, StopWaiting
+from landed.core.scope import Next, Scope, StopWaiting
 from landed.core.store import Store
 from landed.core.tool import Call, Foresight, Tool
 from landed.testing.forgetful import ForgetfulStore

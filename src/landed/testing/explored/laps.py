@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from landed.core.absorb import Question, Replied
+from landed.core.arrival import Proposed
 from landed.core.errors import IllegalEventError, LeaseLostError, StaleWriteError
 from landed.core.operation import Operation
 from landed.core.operation_record import from_record
@@ -17,7 +18,6 @@ from landed.core.scope import (
     Asking,
     Command,
     Next,
-    Proposed,
     Put,
     Scope,
     Send,

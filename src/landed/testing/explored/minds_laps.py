@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
+from landed.core.arrival import Arrival
 from landed.core.changes import Kind, Record, apply
 from landed.core.errors import IllegalEventError, LeaseLostError, StaleWriteError
 from landed.core.operation import Operation, under
 from landed.core.plan import Plan
 from landed.core.scope import (
-    Arrival,
     Asking,
     AskPrice,
     Next,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from landed.core import absorb
 from landed.core.absorb import CameBack, Looked, Replied
+from landed.core.arrival import Answered, Arrival, Planned, Priced, Revised
 from landed.core.key import Ask, ask_name
 from landed.core.outcome import (
     Acknowledged,
@@ -20,7 +21,6 @@ from landed.core.outcome import (
 )
 from landed.core.plan import Place, Plan, step_of
 from landed.core.question import About, Question, QuestionState
-from landed.core.scope import Answered, Arrival, Planned, Priced, Revised
 from landed.core.undo import ENDED, Release
 from landed.testing.explored.minds_laps import crashed, lap
 from landed.testing.explored.minds_properties import wrong_effect

@@ -15,10 +15,11 @@ from collections.abc import Hashable
 from operator import attrgetter
 
 from landed.core.absorb import CameBack, Looked, Replied
+from landed.core.arrival import Proposed
 from landed.core.contract import Contract
 from landed.core.operation import Operation
 from landed.core.outcome import Absent
-from landed.core.scope import Proposed, Send
+from landed.core.scope import Send
 from landed.testing.explored.ledger import Line
 from landed.testing.explored.world import NOBODY, WORKERS, Heard, Request, World
 

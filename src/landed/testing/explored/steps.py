@@ -9,7 +9,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import TypeVar
 
-from landed.core.scope import Asking, LetGo, LookNow, Proposed
+from landed.core.arrival import LetGo, LookNow, Proposed
+from landed.core.scope import Asking
 from landed.testing.explored.laps import absorbed, lap, start
 from landed.testing.explored.ledger import forget, is_spent, lost_by_now, may_forget
 from landed.testing.explored.wire import arrive, deaf, deliver, hear_nothing, unaddressed

@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from landed.core.absorb import CameBack, Question
+from landed.core.arrival import LetGo, LookNow, Proposed
 from landed.core.changes import Changes, Record, Stored, apply
 from landed.core.contract import Contract
 from landed.core.key import Ask, key_for
 from landed.core.next import what_next
 from landed.core.operation import Operation
 from landed.core.rules import RULES, Rules
-from landed.core.scope import Asking, LetGo, LookNow, Next, Proposed, Scope, Send, Sending
+from landed.core.scope import Asking, Next, Scope, Send, Sending
 from landed.testing.explored.ledger import Line
 
 TICK_S = 100.0

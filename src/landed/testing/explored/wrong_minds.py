@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from landed.core.absorb import CameBack, Moved, absorb
+from landed.core.arrival import Answered
 from landed.core.contract import Contract, Order
 from landed.core.next import what_next
 from landed.core.operation import Operation
 from landed.core.question import QuestionState
 from landed.core.revision import Revision, pair
 from landed.core.rules import RULES, Rules
-from landed.core.scope import Answered, Next, Scope
+from landed.core.scope import Next, Scope
 from landed.core.undo import Release, ReleaseState
 from landed.testing.designs import (
     cancel_is_cancelled,

@@ -8,12 +8,13 @@ from dataclasses import replace
 
 from landed.core.act import read_plan
 from landed.core.approval import Presented, Problem
+from landed.core.arrival import Arrival, LetGo, PlanTold, Presenting
 from landed.core.canonical import Json
 from landed.core.next import what_next
 from landed.core.operation import State
 from landed.core.plan import PlanEvent
 from landed.core.rules import Rules
-from landed.core.scope import Arrival, LetGo, Next, PlanTold, Presenting, Scope
+from landed.core.scope import Next, Scope
 from landed.core.yes_words import YES
 from landed.runtime.acting import ModelTools
 from landed.testing.designs import Design, cancel_is_cancelled
