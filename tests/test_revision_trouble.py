@@ -107,6 +107,7 @@ def test_words_that_were_taken_down_are_acted_on_once_after_the_crash() -> None:
 def _check(ran: Ran, *, killed: int) -> None:
     """The restaurant's world is the described one, each release was done once, and all is told."""
     wanted, kill = ran.scenario, ran.kill
+    assert isinstance(wanted, Scenario)
     assert len(texts(ran, "crash")) == killed, kill
     assert not ran.unwitnessed, kill
     assert held(ran) == wanted.holds, kill

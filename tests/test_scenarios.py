@@ -528,6 +528,7 @@ ALSO: Mapping[str, tuple[str, ...]] = {
 
 def _check(ran: Ran, *, killed: int) -> None:
     """Whatever was killed where: the described world, records that agree, and a true message."""
+    assert isinstance(ran.scenario, Scenario)
     held = tuple(str(one["text"]) for one in ran.world["restaurant"])
     assert len(_texts(ran, "crash")) == killed, ran.kill
     assert not ran.unwitnessed, ran.kill

@@ -30,16 +30,12 @@ async def open_runtime(
         async with landed.open("sqlite:///agent.db", tools=[reserve_table]) as rt:
             value = await rt.perform(reserve_table, {"day": "Fri"})
 
-    `store` is `sqlite:///relative.db`, `sqlite:////absolute.db` or `sqlite://:memory:` (the only
-    store in memory). `tools` are decorated with `@landed.tool` or made by `landed.tools`.
-    `plan_for` is a pure function that makes the calls of an intent, for `propose` and `revise`.
-    `permissions` says who may do what; a tool that needs a permission is refused without it. With a
-    `secret` the journal's links are keyed and approvals are sealed: whoever can edit the file still
-    cannot forge it. To rotate it, give the new one and then the old ones, whose links stay good.
-    `notify` is told of each case that opens.
-
-    Raises `ContractError` for a tool that contradicts itself and `StoreError` for a store that
-    cannot be opened; the text says what to do.
+    `store` is `sqlite:///relative.db`, `sqlite:////absolute.db` or `sqlite://:memory:`. `tools` are
+    decorated with `@landed.tool` or made by `landed.tools`. `plan_for` makes the calls of an
+    intent, purely. `permissions` says who may do what. With a `secret` the journal's links are
+    keyed and approvals are sealed; to rotate it, give the new one and then the old ones, which stay
+    good. `notify` is told of each case that opens. Raises `ContractError` for a tool that
+    contradicts itself and `StoreError` for a store that cannot be opened; the text says what to do.
     """
     registered = _permitted(register(tools), permissions)
     secrets = (secret,) if isinstance(secret, bytes) else tuple(secret) or (b"",)

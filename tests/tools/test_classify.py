@@ -23,8 +23,13 @@ CONTRACT = Contract(effect=Effect.REVERSIBLE)
 REQUEST = httpx2.Request("POST", "http://far.test/")
 
 
-def status_error(status: int, *, history: list[httpx2.Response] | None = None) -> Exception:
-    reply = httpx2.Response(status, request=REQUEST, history=history)
+def status_error(
+    status: int,
+    *,
+    history: list[httpx2.Response] | None = None,
+    headers: dict[str, str] | None = None,
+) -> Exception:
+    reply = httpx2.Response(status, request=REQUEST, history=history, headers=headers)
     return httpx2.HTTPStatusError(f"status {status}", request=REQUEST, response=reply)
 
 
@@ -110,6 +115,36 @@ def test_the_contract_may_say_that_a_5xx_comes_before_any_effect() -> None:
     contract = Contract(effect=Effect.REVERSIBLE, refusals=(503,))
     assert of_status(503, contract, says="closed") == Refused(reason="503 closed")
     assert isinstance(of_status(400, contract), AnswerLost)
+
+
+@pytest.mark.fault("X66")
+@pytest.mark.parametrize(
+    ("headers", "wait_s"), [({}, 1.0), ({"retry-after": "30"}, 30.0), ({"retry-after": "x"}, 1.0)]
+)
+def test_a_429_is_not_now_and_says_how_long(headers: dict[str, str], wait_s: float) -> None:
+    assert of_status(429, CONTRACT, says="slow", wait_s=wait_s) == NotSent(
+        reason=f"429, asked to wait {wait_s:g} s: slow", wait_s=wait_s
+    )
+    outcome = one_request(status_error(429, headers=headers), CONTRACT)
+    assert isinstance(outcome, NotSent)
+    assert outcome.wait_s == wait_s
+    final = Contract(effect=Effect.REVERSIBLE, refusals=(429,))
+    assert isinstance(one_request(status_error(429, headers=headers), final), Refused)
+
+
+@pytest.mark.fault("X66")
+@pytest.mark.parametrize("headers", [None, {}, {"Retry-After": 30}, {"Retry-After": "2"}])
+def test_a_429_of_another_library_is_one_too(headers: object) -> None:
+    made = {"status": 429, "history": (), "headers": headers}
+    error = foreign("aiohttp.client_exceptions", "ClientResponseError", **made)
+    outcome = one_request(error, CONTRACT)
+    assert isinstance(outcome, NotSent)
+    assert outcome.wait_s == (2.0 if headers == {"Retry-After": "2"} else 1.0)
+
+
+def test_a_429_after_a_redirect_says_nothing_of_the_first_request() -> None:
+    redirected = status_error(429, history=[httpx2.Response(303, request=REQUEST)])
+    assert isinstance(one_request(redirected, CONTRACT), AnswerLost)
 
 
 @pytest.mark.fault("X65")

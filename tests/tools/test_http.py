@@ -458,7 +458,10 @@ def test_a_question_that_was_not_declared_is_no_answer() -> None:
         ({"url": f"{FAR}/{{day"}, "is no template"),
         ({"lookup": f"{FAR}/{{result.id}}"}, "names {result.id}"),
         ({"keyed": "", "close": ""}, "names {key}"),
-        ({"arguments": {"day": str, "key": str}}, "in a URL {key} is not an argument"),
+        (
+            {"arguments": {"day": str, "key": str}},
+            "in a URL or a template {key} is not an argument",
+        ),
         ({"effect": "perhaps"}, "effect"),
         ({"effect": "none"}, "promises no effect"),
     ],

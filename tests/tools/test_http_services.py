@@ -1,4 +1,4 @@
-"""Services as providers run them, reached by `HttpTool` over real sockets: each promise is tried."""
+"""Services as providers run them, reached over real sockets: what each promises is tried."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -67,7 +67,7 @@ def paying(url: str, **more: Any) -> HttpTool:
             next="cursor",
             next_as="cursor",
         ),
-        "reading": Reading(requires=("payment.id",)),
+        "reading": Reading(requires=("payment.id",), yes_result="payment"),
         **entry.promises,
     }
     return HttpTool(**(given | more))

@@ -60,7 +60,8 @@ def what_next(scope: Scope, rules: Rules, now: float) -> Next:
     for arrival in scope.arrivals:
         _ARRIVALS[type(arrival)](draft, arrival)
     for operation in list(draft.operations.values()):
-        if _is_mine(draft, operation.worker):
+        # What is over, or in front of a person, is nobody's: whoever is asked may look at it.
+        if not operation.open or _is_mine(draft, operation.worker):
             operate(draft, operation.id)
     if draft.plans or draft.releases:
         _go_on(draft)

@@ -192,9 +192,6 @@ def _waits_until(operation: Operation, contract: Contract, now: float) -> float 
 
 def _find_out(draft: Draft, operation: Operation) -> bool:
     """Take the next step towards knowing, unless a question is out already."""
-    if _was_dropped(draft, operation):
-        hurry(draft, operation)
-        draft.commands.append(StopWaiting(operation=operation))
     if draft.scope.draining or _is_asked(draft, operation):
         return False
     verdict = _verdict(draft, operation)
@@ -217,13 +214,6 @@ def _give_up(draft: Draft, operation: Operation, verdict: LagOver | Assume | Ask
     if isinstance(verdict, Ask) and verdict.why:
         says = f"{verdict.why}: a person has to find out"
     return draft.move(operation, event, says, source=source).open
-
-
-def _was_dropped(draft: Draft, operation: Operation) -> bool:
-    """Whether another process had this one wait for a send no longer (a hard stop does)."""
-    before = draft.scope.operations.get(operation.id)
-    sending = Sending(operation=operation.id, attempt=operation.tries)
-    return not operation.wanted and operation == before and sending in draft.scope.running
 
 
 def _is_asked(draft: Draft, operation: Operation) -> bool:

@@ -183,6 +183,15 @@ class Desk:
         self.withdraw_blocked([operation for operation in held if operation is not None])
         self.ring()
 
+    def take_in(self, record: Record) -> None:
+        """Take a record as the store has it; a send that others gave up is waited for no longer."""
+        self.memory.take(record)
+        operation = self.memory.operations.get(record.id)
+        if operation is None or operation.wanted or operation.state in (State.SENT, State.RESENT):
+            return
+        self.calls.stop_midway(operation)
+        self.calls.stop_waiting(operation)
+
     def withdraw_blocked(self, operations: Iterable[Operation] | None = None) -> None:
         """Take back what was not sent because something else stands in its way."""
         every = self.memory.operations.values() if operations is None else operations

@@ -315,7 +315,7 @@ class SessionLoop(Desk):
             self._drop_arrivals(record.id)
             self.following.follow(from_record(record))
             return
-        self.memory.take(record)
+        self.take_in(record)
 
     def _speaks_of(self, id: str) -> bool:
         """Whether something here depends on an operation, whoever holds it."""
@@ -447,5 +447,4 @@ def _revises(arrival: Revised) -> str:
 
 
 def _key(arrival: Arrival) -> int:
-    """Return what `hand_in` knows an arrival by."""
-    return id(arrival)
+    return id(arrival)  # What `hand_in` knows it by.

@@ -7,7 +7,7 @@ import os
 import socket
 from collections.abc import Iterable
 from secrets import token_hex
-from typing import TypeGuard
+from typing import TypedDict, TypeGuard, Unpack
 
 from landed.core.approval import sealing_key
 from landed.core.contract import Contract
@@ -29,68 +29,94 @@ from landed.runtime.runtime import Runtime
 from landed.runtime.worker import Worker
 
 
+class Parts(TypedDict, total=False):
+    """What a runtime can be given beside its store, tools and settings; all have defaults.
+
+    `rules` and `what_next` decide (a simulation may run wrong ones), `clock` and `ids` are time and
+    chance, `worker` and `lease` name this process and how long its claims stand. `plan_for` makes
+    calls of an intent, `permissions` says who may do what, `secrets` seal (the first is today's),
+    `notify` is told of cases. One that `decides_only` claims nothing of others and starts nothing:
+    what somebody decides is written down, and carried out by a worker that has the tools.
+    """
+
+    rules: Rules
+    what_next: WhatNext
+    clock: Clock | None
+    ids: Ids | None
+    worker: str
+    lease: Lease | None
+    plan_for: PlanFor
+    permissions: Permissions | None
+    secrets: tuple[bytes, ...]
+    notify: Notify | None
+    decides_only: bool
+
+
 def assemble(
     store: Store,
     *,
     tools: dict[str, Tool],
     settings: Settings | None = None,
-    rules: Rules = RULES,
-    what_next: WhatNext = what_next,
-    clock: Clock | None = None,
-    ids: Ids | None = None,
-    worker: str = "",
-    lease: Lease | None = None,
-    plan_for: PlanFor = no_plan_for,
-    permissions: Permissions | None = None,
-    secrets: tuple[bytes, ...] = (b"",),
-    notify: Notify | None = None,
-    decides_only: bool = False,
+    **parts: Unpack[Parts],
 ) -> Runtime:
-    """Join parts into a runtime that is not entered yet: for simulation, tests and other faces.
-
-    One that `decides_only` claims nothing of others and starts nothing: what somebody decides is
-    written down, and carried out by a worker that has the tools.
-    """
-    time, source = clock or WallClock(), ids or RandomIds()
-    name, bounds = worker or worker_name(), settings or Settings()
+    """Join parts into a runtime that is not entered yet: for simulation, tests and other faces."""
+    bounds, time = settings or Settings(), parts.get("clock") or WallClock()
     foreseer = Foreseer(
-        tools=tools, permissions=permissions or NobodyMay(), clock=time, language=bounds.language
-    )
-    driver = Driver(
-        store=store,
         tools=tools,
-        rules=rules,
-        what_next=what_was_said if decides_only else what_next,
+        permissions=parts.get("permissions") or NobodyMay(),
         clock=time,
-        ids=source,
-        worker=name,
         language=bounds.language,
-        keys=tuple(map(sealing_key, secrets)),
-        check=foreseer.check,
-        decides_only=decides_only,
     )
-    beating = Worker(name=name, store=store, driver=driver, clock=time, lease=lease or Lease())
+    driver = _driver(store, tools, bounds, foreseer, time, parts)
+    lease = parts.get("lease") or Lease()
     planner = Planner(
         driver=driver,
         clock=time,
-        ids=source,
+        ids=driver.ids,
         send_within_s=bounds.send_within_s,
         answer_within_s=bounds.answer_within_s,
         foreseer=foreseer,
         language=bounds.language,
-        plan_for=plan_for,
+        plan_for=parts.get("plan_for", no_plan_for),
     )
-    notifier = None
-    if notify is not None:
-        notifier = Notifier(notify=notify, reader=driver.reader, clock=time, tenants=bounds.tenants)
     return Runtime(
         driver=driver,
-        worker=beating,
-        ids=source,
+        worker=Worker(name=driver.worker, store=store, driver=driver, clock=time, lease=lease),
+        ids=driver.ids,
         settings=bounds,
         planner=planner,
-        notifier=notifier,
+        notifier=_notifier(driver, bounds, parts.get("notify")),
     )
+
+
+def _driver(
+    store: Store,
+    tools: dict[str, Tool],
+    bounds: Settings,
+    foreseer: Foreseer,
+    time: Clock,
+    parts: Parts,
+) -> Driver:
+    decides_only = parts.get("decides_only", False)
+    return Driver(
+        store=store,
+        tools=tools,
+        rules=parts.get("rules", RULES),
+        what_next=what_was_said if decides_only else parts.get("what_next", what_next),
+        clock=time,
+        ids=parts.get("ids") or RandomIds(),
+        worker=parts.get("worker") or worker_name(),
+        language=bounds.language,
+        keys=tuple(map(sealing_key, parts.get("secrets", (b"",)))),
+        check=foreseer.check,
+        decides_only=decides_only,
+    )
+
+
+def _notifier(driver: Driver, bounds: Settings, notify: Notify | None) -> Notifier | None:
+    if notify is None:
+        return None
+    return Notifier(notify=notify, reader=driver.reader, clock=driver.clock, tenants=bounds.tenants)
 
 
 def register(tools: Iterable[object]) -> dict[str, Tool]:

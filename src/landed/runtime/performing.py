@@ -8,7 +8,7 @@ from landed.core.arrival import LetGo, Proposed
 from landed.core.canonical import Json
 from landed.core.contract import Effect, Risk
 from landed.core.errors import ProposalError
-from landed.core.key import Ask, ask_name, held_names, identity_of, key_for
+from landed.core.key import Ask, ask_name, held_names, identity_of, key_for, unique_names
 from landed.core.operation import Operation
 from landed.core.tool import Tool
 from landed.core.value import Value
@@ -102,6 +102,7 @@ class Performing(Opened):
             names=held_names(
                 contract, ask=ask, tool=tool.name, arguments=arguments, identity=identity
             ),
+            unique=unique_names(contract, tenant=ask.tenant, arguments=arguments),
             made_at=now,
             send_by=now + self.settings.send_within_s if ask.send_by is None else ask.send_by,
             worker=self.driver.worker,

@@ -77,17 +77,7 @@ class Runtime(Progressing):
             turn=self.ids.new("turn"),
             at=self._clock.now(),
         )
-        try:
-            if evidence is None:
-                await self._take_down(received)
-            else:
-                received = await self._witness(received, evidence)
-        except StaleWriteError as stale:
-            if not stale.name.startswith("delivery/"):
-                raise
-            (first,) = await self.driver.store.load(stale.holder)
-            return input_of(first)
-        return received
+        return await self._keep_once(received, evidence)
 
     async def ask(
         self, heard: Input, text: str, *, turn: str = "", claim: str = "", operation: str = ""
@@ -222,6 +212,19 @@ class Runtime(Progressing):
         elif evidence.key:
             held = await self._by_key(evidence.key)
         return held if held is not None and held.tenant == tenant else None
+
+    async def _keep_once(self, received: Input, evidence: Receipt | None) -> Input:
+        """Make an input durable; a delivery that came before is the input it made then."""
+        try:
+            if evidence is None:
+                await self._take_down(received)
+                return received
+            return await self._witness(received, evidence)
+        except StaleWriteError as stale:
+            if not stale.name.startswith("delivery/"):
+                raise
+            (first,) = await self.driver.store.load(stale.holder)
+            return input_of(first)
 
     async def _take_down(self, received: Input) -> None:
         asked = None

@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from hashlib import sha256
-from typing import cast
+from typing import cast, overload
 
 from landed.core.absorb import Looked, Question
 from landed.core.arrival import Arrival, CaseRuled, LookNow, Ruled
@@ -73,6 +73,12 @@ class Settling(Performing):
 
     notifier: Notifier | None = None
 
+    @overload
+    async def resolve(self, what: str, *, patience_s: float | None = None) -> Value: ...
+    @overload
+    async def resolve(
+        self, what: str, *, ruling: Ruling | None, by: str = "", note: str = "", made: str = ""
+    ) -> Value | None: ...
     async def resolve(
         self,
         what: str,

@@ -5,6 +5,7 @@ to come back later, and that nothing left this machine. All else is an answer th
 errors of other libraries are known by their names, so that none of those need be installed.
 """
 
+import time
 from collections.abc import Callable
 from operator import attrgetter
 
@@ -48,12 +49,13 @@ NEVER_LEFT = frozenset(
     ]
 )
 
-# Raised for a reply: where its status is, and where the redirects are that led to it.
+# Raised for a reply: where its status is, the redirects that led to it, and its headers.
 STATUS_ERRORS = {
-    "httpx.HTTPStatusError": ("response.status_code", "response.history"),
-    "httpx2.HTTPStatusError": ("response.status_code", "response.history"),
-    "requests.exceptions.HTTPError": ("response.status_code", "response.history"),
-    "aiohttp.client_exceptions.ClientResponseError": ("status", "history"),
+    **dict.fromkeys(
+        ("httpx.HTTPStatusError", "httpx2.HTTPStatusError", "requests.exceptions.HTTPError"),
+        ("response.status_code", "response.history", "response.headers"),
+    ),
+    "aiohttp.client_exceptions.ClientResponseError": ("status", "history", "headers"),
 }
 
 
@@ -128,7 +130,9 @@ def bounded(text: str) -> str:
     return line[: REASON_MAX_CHARS - 1] + "…"
 
 
-def _of_reply(error: Exception, contract: Contract, status: str, history: str) -> Unanswered:
+def _of_reply(
+    error: Exception, contract: Contract, status: str, history: str, headers: str
+) -> Unanswered:
     try:
         code: object = attrgetter(status)(error)
         redirected = bool(attrgetter(history)(error))
@@ -137,4 +141,14 @@ def _of_reply(error: Exception, contract: Contract, status: str, history: str) -
     # After a redirect the refusal speaks of the second request, and nothing of the first.
     if redirected or not isinstance(code, int):
         return AnswerLost(reason=described(error))
-    return of_status(code, contract, says=str(error))
+    return of_status(code, contract, says=str(error), wait_s=_wait_s(error, headers))
+
+
+def _wait_s(error: Exception, headers: str) -> float | None:
+    from landed.tools.pacing import retry_after_s  # It reads dates, which few programs ever need.
+
+    try:
+        header: object = attrgetter(headers)(error)["Retry-After"]
+    except (AttributeError, LookupError, TypeError):
+        return None
+    return retry_after_s(header, time.time()) if isinstance(header, str) else None

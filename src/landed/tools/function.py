@@ -59,19 +59,28 @@ class Questions:
     list_effects: Listing | None = None
 
 
+class Given(Promises, total=False):
+    """What a function's author may give: promises, and functions beside the call itself.
+
+    `prepare(call)` returns what every send uses, stored before the first: `call.prepared` from then
+    on. `list_effects(since)` returns the `ListedEffect`s that the service holds.
+    """
+
+    prepare: Question | None
+    lookup: Question | None
+    close: Question | None
+    read_back: ReadBack | None
+    list_effects: Listing | None
+
+
 def tool(
     function: object = None,
     /,
     *,
     effect: Effect | Literal["none", "reversible", "irreversible"] | None = None,
     name: str = "",
-    prepare: Question | None = None,
-    lookup: Question | None = None,
-    close: Question | None = None,
-    read_back: ReadBack | None = None,
-    list_effects: Listing | None = None,
     raises: Classifier = nothing_proven,
-    **promises: Unpack[Promises],
+    **given: Unpack[Given],
 ) -> "Callable[[Callable[P, R_co]], FunctionTool[P, R_co]]":
     """Make an async or synchronous function a tool; `effect` must be said.
 
@@ -80,23 +89,15 @@ def tool(
     when nothing left. What any other exception proves is for `raises` to say: by default nothing;
     `landed.tools.classify.one_request` believes an HTTP client, for functions that send once.
 
-    `prepare(call)` returns what every send uses, stored before the first: then `call.prepared`.
-    `list_effects(since)` returns the `ListedEffect`s that the service holds.
     `lookup(call)`, `close(call)`, `read_back(call, result)` return Found, Absent, NotYet, NoAnswer.
-    The key reaches the parameter named in `keyed`, the epoch the one named in `fence`, the whole
-    call one annotated `Call`; a model sees none of them. `promises` are the other fields of
-    `landed.core.contract.Contract`. Raises `ContractError` where they contradict each other or do
-    not fit the function.
+    The key reaches the parameter named in `keyed`, the epoch the one in `fence`, the whole call one
+    annotated `Call`; a model sees none of them. The rest of what may be given is in `Given` and in
+    `landed.core.contract.Contract`. Raises `ContractError` where it contradicts itself or does not
+    fit the function.
     """
     if function is not None:
         raise ContractError(f"{getattr(function, '__name__', 'a tool')}: {_SAY_EFFECT}")
-    questions = Questions(
-        prepare=prepare,
-        lookup=lookup,
-        close=close,
-        read_back=read_back,
-        list_effects=list_effects,
-    )
+    questions, promises = _split(given)
     said = {} if effect is None else {"effect": effect}
 
     def register(function: Callable[P, R_co]) -> FunctionTool[P, R_co]:
@@ -114,6 +115,13 @@ def tool(
         )
 
     return register
+
+
+def _split(given: Mapping[str, object]) -> tuple[Questions, dict[str, object]]:
+    """Part the functions beside the call from the promises."""
+    asked = {name: given[name] for name in Questions.__slots__ if name in given}
+    promises = {name: value for name, value in given.items() if name not in asked}
+    return Questions(**asked), promises  # type: ignore[arg-type]
 
 
 _SAY_EFFECT = (

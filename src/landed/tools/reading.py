@@ -32,8 +32,8 @@ CONFLICTS = frozenset({409, 412})
 class Reading:
     """Where replies say what, as dotted names (`booking.id`); "" is the whole reply.
 
-    *Of a yes:* `requires` names what it must have, without which it is a lost answer;
-    `yes_position` where it has the service's own number of the write ("" for none).
+    *Of a yes:* `requires` names what it must have, without which it is a lost answer; `yes_result`
+    where what it made is, `yes_position` where the service's own number of the write ("" for none).
 
     *Of a lookup, close or read-back:* `found` must be true or false there (null: not yet), and
     where it is "" a 200 says *found*. `result` is what the reply to the send would have said;
@@ -43,10 +43,11 @@ class Reading:
 
     *Of both:* `position_header`, which goes before a position in the body; an ETag may be one.
 
-    *Of a prepare:* `keeps` says what is kept, by name: a field, or `header:ETag`; all must be there.
+    *Of a prepare:* `keeps` says what is kept, by name: a field or `header:ETag`; all must be there.
     """
 
     requires: tuple[str, ...] = ()
+    yes_result: str = ""
     yes_position: str = ""
     found: str = "found"
     result: str = "result"
@@ -73,10 +74,11 @@ def outcome_of(
             says = f"it has changed since it was {rests_on}{now}: {says}"
         return of_status(reply.status, contract, says=says, wait_s=reply.wait_s)
     try:
-        result = body_of(reply, may_be_empty=reply.status in MAY_BE_EMPTY)
+        body = body_of(reply, may_be_empty=reply.status in MAY_BE_EMPTY)
         for path in reading.requires:
-            _there(result, path)
-        position = position_of(reply, result, reading.yes_position, reading)
+            _there(body, path)
+        result = _there(body, reading.yes_result) if body is not None else None
+        position = position_of(reply, body, reading.yes_position, reading)
     except NotSaidError as error:
         return AnswerLost(reason=bounded(f"{reply.status} but {error}: {reply.says}"))
     return Acknowledged(result=result, position=position, accepted=reply.status == ACCEPTED)

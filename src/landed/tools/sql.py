@@ -232,9 +232,10 @@ class SqlTool(BlockingTool):
 
     def _list(self, since: float) -> tuple[ListedEffect, ...]:
         with self._open() as connection:
-            rows = self._run(connection, _LIST, {"at": since, "tool": self.name}).fetchmany(
-                LISTED_MAX
-            )
+            found = self._run(connection, _LIST, {"at": since, "tool": self.name})
+            rows = found.fetchmany(LISTED_MAX + 1)
+        if len(rows) > LISTED_MAX:
+            raise LookupError(f"more than {LISTED_MAX} keys: ask for a later time")
         return tuple(
             ListedEffect(id=str(key), key=str(key), result=json.loads(str(result)))
             for key, result in rows

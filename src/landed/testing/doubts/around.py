@@ -1,0 +1,136 @@
+"""Tools around other tools: what a scenario puts between the runtime and the world."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from landed.core.canonical import Json
+from landed.core.contract import Contract
+from landed.core.outcome import (
+    Absent,
+    AnswerLost,
+    Listed,
+    LookOutcome,
+    NoAnswer,
+    NotYet,
+    Prepared,
+    SendOutcome,
+)
+from landed.core.tool import Call, Foresight, Tool
+
+
+@dataclass(slots=True, eq=False)
+class Around:
+    """A tool that hands everything on to the one inside it."""
+
+    inner: Tool
+
+    @property
+    def name(self) -> str:
+        """As the inner tool's; here and below."""
+        return self.inner.name
+
+    @property
+    def contract(self) -> Contract:
+        """See `name`."""
+        return self.inner.contract
+
+    @property
+    def schema(self) -> Mapping[str, Json]:
+        """See `name`."""
+        return self.inner.schema
+
+    @property
+    def foresight(self) -> Foresight:
+        """See `name`."""
+        return self.inner.foresight
+
+    @property
+    def interruptible(self) -> bool:
+        """See `name`."""
+        return self.inner.interruptible
+
+    def check(self, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
+        """See `name`."""
+        return self.inner.check(arguments)
+
+    async def prepare(self, call: Call) -> Prepared | NoAnswer:
+        """See `name`."""
+        return await self.inner.prepare(call)
+
+    async def send(self, call: Call) -> SendOutcome:
+        """See `name`."""
+        return await self.inner.send(call)
+
+    async def list_effects(self, since: float) -> Listed | NoAnswer:
+        """See `name`."""
+        return await self.inner.list_effects(since)
+
+    async def lookup(self, call: Call) -> LookOutcome:
+        """See `name`."""
+        return await self.inner.lookup(call)
+
+    async def close(self, call: Call) -> LookOutcome:
+        """See `name`."""
+        return await self.inner.close(call)
+
+    async def read_back(self, call: Call, result: Json) -> LookOutcome:
+        """See `name`."""
+        return await self.inner.read_back(call, result)
+
+
+@dataclass(slots=True, eq=False)
+class Witnessed(Around):
+    """Has each operation seen at the moment before it leaves."""
+
+    see: Callable[[str], Awaitable[None]]
+
+    async def send(self, call: Call) -> SendOutcome:
+        """Have it seen, then send."""
+        await self.see(call.operation)
+        return await self.inner.send(call)
+
+
+@dataclass(slots=True, eq=False)
+class LooksAfterClosing(Around):
+    """Asks again after a close that is answered yes for keys the service never saw.
+
+    Such a yes proves nothing, and neither does an absence that follows it: the request may still
+    be on its way, and will be taken when it comes. Only what is there settles anything.
+    """
+
+    async def close(self, call: Call) -> LookOutcome:
+        """Close, and believe only what a look finds."""
+        said = await self.inner.close(call)
+        if isinstance(said, NoAnswer):
+            return said
+        seen = await self.inner.lookup(call)
+        if isinstance(seen, Absent):
+            return NotYet(reason="it says so of keys it never saw; the request may still come")
+        return seen
+
+
+@dataclass(slots=True, eq=False)
+class FailsAfterwards(Around):
+    """Does its work, and raises all the same, as often as `failures` has entries left."""
+
+    failures: list[str]
+
+    async def send(self, call: Call) -> SendOutcome:
+        """Send, then fail."""
+        outcome = await self.inner.send(call)
+        return AnswerLost(reason=self.failures.pop(0)) if self.failures else outcome
+
+
+@dataclass(slots=True, eq=False)
+class Amended(Around):
+    """A wrong one: the payload of a call can still be changed after it was agreed to.
+
+    `latest` is what somebody said last; whatever is sent from then on says that.
+    """
+
+    latest: dict[str, Json] = field(default_factory=dict[str, Json])
+
+    async def send(self, call: Call) -> SendOutcome:
+        """Send what was said last."""
+        amended = replace(call, arguments={**call.arguments, **self.latest})
+        return await self.inner.send(amended)
