@@ -156,7 +156,7 @@ UNNAMED_OPERATION = (
     *("tenant", "session", "tool", "ask", "contract", "identity", "names", "made_at", "complete"),
     *("position", "told", "evidence", "settled_at", "unwanted_at", "acknowledged_at", "version"),
     *("epoch", "worker", "looks", "looked_at", "last_sent_at", "first_sent_at", "send_by"),
-    *("result", "arguments", "retries", "unique", "prepared"),
+    *("result", "arguments", "retries", "unique", "prepared", "not_before"),
 )
 UNNAMED_RELEASE = (
     *("operation", "tenant", "session", "principal", "origin", "made_at", "version", "epoch"),

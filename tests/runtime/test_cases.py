@@ -245,7 +245,7 @@ def test_a_receipt_settles_what_nobody_can_ask_about(
 
     async def script(rt: Runtime):
         id = await doubt(rt, ask=Ask(session="s7"))
-        evidence = Receipt(outcome=outcome, **{named: id})  # type: ignore[arg-type]
+        evidence = Receipt(outcome=outcome, **{named: id})
         heard = await by_webhook(rt, evidence, delivery="w1")
         return heard, await rt.status(id), await rt.history("s7", view=View.CACHE)
 

@@ -24,6 +24,9 @@ OURS: dict[str, Json] = {"id": "R1", "ref": "op-1"}
 OTHER: dict[str, Json] = {"id": "R2", "ref": "op-2"}
 NO_REF: dict[str, Json] = {"id": "R3"}
 
+AT_7: dict[str, Any] = {"x-position": "7"}
+AT_9: dict[str, Any] = {"x-position": "9"}
+
 Pages = Callable[[httpx2.Request], httpx2.Response]
 
 
@@ -43,7 +46,7 @@ def refunding(pages: Pages | httpx2.Response, listing: Listing = LIST, **more: A
     return HttpTool(**(given | more))
 
 
-def one_page(body: Json, status: int = 200, **headers: str) -> httpx2.Response:
+def one_page(body: Json, status: int = 200, **headers: Any) -> httpx2.Response:
     return httpx2.Response(status, json=body, headers=headers)
 
 
@@ -112,12 +115,15 @@ def test_a_status_that_is_no_list_says_no_more_than_to_any_question(
     assert absent == Absent()
 
 
+@pytest.mark.parametrize("first", [[OTHER], []], ids=["some", "empty"])
 @pytest.mark.parametrize("status", [404, 202, 500])
-def test_a_later_page_that_fails_says_nothing_about_the_earlier_ones(status: int) -> None:
+def test_a_later_page_that_fails_says_nothing_about_the_earlier_ones(
+    status: int, first: Json
+) -> None:
     def pages(request: httpx2.Request) -> httpx2.Response:
         if "after" in request.url.params:
             return one_page({}, status)
-        return one_page({"data": [OTHER], "next": "c1"})
+        return one_page({"data": first, "next": "c1"})
 
     answer = looked(pages, reading=Reading(absent_on=(404,)))
     assert isinstance(answer, NoAnswer)
@@ -165,7 +171,7 @@ def test_what_was_found_is_found_though_there_are_more_pages() -> None:
         ({"next": "header:Link"}, {}, "/linked"),
     ],
 )
-def test_each_way_of_going_on_is_gone(listing: dict[str, str], first: Any, second: str) -> None:
+def test_each_way_of_going_on_is_gone(listing: dict[str, Any], first: Any, second: str) -> None:
     asked: list[str] = []
 
     def pages(request: httpx2.Request) -> httpx2.Response:
@@ -175,7 +181,7 @@ def test_each_way_of_going_on_is_gone(listing: dict[str, str], first: Any, secon
         link = f'<{FAR}/first>; rel="prev", <{FAR}/linked>; rel="next"'
         return one_page({"data": [OTHER], **first}, link=link)
 
-    base = {"url": f"{FAR}/refunds?order={{order}}", "items": "data", "key": "ref"}
+    base: dict[str, Any] = {"url": f"{FAR}/refunds?order={{order}}", "items": "data", "key": "ref"}
     assert looked(pages, Listing(**base, **listing)) == Found(result=OURS)
     assert asked[1] == second.replace("…", "/refunds?order=A17")
     assert len(asked) == 2
@@ -202,8 +208,8 @@ def test_a_next_page_at_another_service_gets_none_of_our_headers(elsewhere: str)
 def test_a_list_has_the_position_of_its_oldest_page() -> None:
     def pages(request: httpx2.Request) -> httpx2.Response:
         if "after" in request.url.params:
-            return one_page({"data": []}, **{"x-position": "7"})
-        return one_page({"data": [OTHER], "next": "c"}, **{"x-position": "9"})
+            return one_page({"data": []}, **AT_7)
+        return one_page({"data": [OTHER], "next": "c"}, **AT_9)
 
     reading = Reading(position_header="X-Position")
     assert looked(pages, reading=reading) == Absent(position=7)

@@ -272,7 +272,7 @@ def test_a_503_leaves_doubt_whatever_it_asks_for() -> None:
         ({"keyed": "text", "shape": Shape(key_in="body")}, "text is filled by the runtime"),
         ({"keyed": "k", "shape": Shape(key_in="path")}, "needs {key} in the url"),
         ({"keyed": "k", "shape": Shape(key_as="octal")}, "key_as is text or hex"),  # type: ignore[arg-type]
-        ({"keyed": "k", "shape": Shape(key_in="soul")}, "key_in is header"),  # type: ignore[arg-type]
+        ({"keyed": "k", "shape": Shape(key_in="soul")}, "key_in is header"),
         (
             {"keyed": "k", "shape": Shape(key_in="body"), "url": f"DELETE {FAR}/{{id}}"},
             "has no places in it",

@@ -57,27 +57,34 @@ async def _rule(place: Place, case: str, ruling: str, *, by: str, note: str, mad
 
 async def _read(place: Place, id: str) -> "dict[str, Json]":
     from landed.runtime.inbox import Inbox
+    from landed.runtime.tracing import instant
 
     async with reading(place) as auditor:
         case = await Inbox(reader=auditor.reader, tenant=place.tenant).case(id)
-        (record,) = await auditor.reader.store.load(id)
-        return {
-            "case": case.id,
-            "why": case.why,
-            "state": record.state,
-            "says": case.says,
-            "tool": case.tool,
-            "arguments": dict(case.arguments) if case.arguments is not None else None,
-            "principal": case.principal,
-            "operation": case.operation,
-            "search for": case.key or case.operation,
-            "turn": case.turn,
-            "plan": case.plan,
-            "retries": case.retries,
-            "undoes": case.undoes,
-            "evidence": [f"{each.source}: {each.says}" for each in case.evidence],
-            "may": list(case.may),
-        }
+    return {
+        "case": case.id,
+        "why": case.why,
+        "state": case.state,
+        "says": case.says,
+        "since": instant(case.since),
+        "tool": case.tool,
+        "arguments": dict(case.arguments) if case.arguments is not None else None,
+        "asked for by": case.principal,
+        "in the words": case.words,
+        "operation": case.operation,
+        "search for": case.key or case.operation,
+        "known until": instant(case.known_until) if case.known_until else "",
+        "session": case.session,
+        "turn": case.turn,
+        "plan": case.plan,
+        "retries": case.retries,
+        "undoes": case.undoes,
+        "evidence": [
+            f"{instant(each.at)}  {each.source}{f' by {each.by}' if each.by else ''}: {each.says}"
+            for each in case.evidence
+        ],
+        "may": list(case.may),
+    }
 
 
 def _print(place: Place, plain: "dict[str, Json]") -> None:

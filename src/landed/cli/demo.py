@@ -13,10 +13,11 @@ import click
 from landed.cli import switches
 
 if TYPE_CHECKING:
+    from landed.testing.doubts.scenario import DoubtScenario
     from landed.testing.invoices.scenario import InvoiceScenario
     from landed.testing.scenario import Ran, Scenario
 
-    AnyScenario = Scenario | InvoiceScenario
+    AnyScenario = Scenario | InvoiceScenario | DoubtScenario
 
 STORY = "story"
 STORY_IS_REAL = "the story is real: it takes no --kill, --points, --seed and no switches"
@@ -101,7 +102,7 @@ def _play(
     """Play one scenario: for real where it is meant to be, and nothing that simulates is given."""
     if given and kills:
         given["kill"], kills = _parsed(kills), ()  # A combination may have its own end.
-    scenario = switches.switched(_scenario(name), given)
+    scenario = _switched(_scenario(name), given)
     simulates = kills or wants.points or wants.seed is not None or set(given) - {"language"}
     if _is_real(name) and not (simulated or simulates):
         return _tell_invoice(scenario, history=wants.history, as_json=wants.as_json)
@@ -111,10 +112,11 @@ def _play(
 
 def _list(*, as_json: bool) -> int:
     from landed.testing import story
+    from landed.testing.doubts.scenarios import DOUBTS
     from landed.testing.invoices.scenarios import INVOICES
     from landed.testing.scenarios import SCENARIOS
 
-    listed: list[AnyScenario] = [story.STORY, *SCENARIOS, *INVOICES]
+    listed: list[AnyScenario] = [story.STORY, *SCENARIOS, *INVOICES, *DOUBTS]
     if as_json:
         _print_json([{"scenario": one.name, "line": one.line} for one in listed])
         return 0
@@ -125,17 +127,16 @@ def _list(*, as_json: bool) -> int:
 
 
 def _run_all(*, as_json: bool, seed: int | None) -> int:
-    from landed.testing.invoices import stage
+    from landed.testing.doubts.scenarios import DOUBTS
     from landed.testing.invoices.scenarios import INVOICES
-    from landed.testing.scenario import run
     from landed.testing.scenarios import SCENARIOS
 
-    ran = [run(scenario, seed=seed) for scenario in SCENARIOS]
-    ran += [stage.run(scenario, seed=seed) for scenario in INVOICES]
+    every: list[AnyScenario] = [*SCENARIOS, *INVOICES, *DOUBTS]
+    ran = [_played(scenario, None, seed=seed) for scenario in every]
     if as_json:
         _print_json([one.plain() for one in ran])
     else:
-        rows = [("scenario", "what the restaurant or the books hold", "reconciled", "as described")]
+        rows = [("scenario", "what the far side holds", "reconciled", "as described")]
         rows += [
             (one.scenario.name, _holds(one, next(iter(one.world))), YES[one.reconciled], described)
             for one in ran
@@ -235,15 +236,29 @@ def _is_real(name: str) -> bool:
 
 
 def _scenario(name: str) -> "AnyScenario":
+    from landed.testing.doubts.scenarios import DOUBTS_BY_NAME
     from landed.testing.invoices.scenarios import INVOICES_BY_NAME
     from landed.testing.scenarios import BY_NAME
 
-    known: dict[str, AnyScenario] = {**BY_NAME, **INVOICES_BY_NAME}
+    known: dict[str, AnyScenario] = {**BY_NAME, **INVOICES_BY_NAME, **DOUBTS_BY_NAME}
     if name in known:
         return known[name]
     near = difflib.get_close_matches(name, [*known, STORY], cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else "`landed demo` lists them"
     raise click.UsageError(f"there is no scenario {name!r}; {hint}")
+
+
+def _switched(scenario: "AnyScenario", given: dict[str, object]) -> "AnyScenario":
+    """Touch the switches; in the scenarios of doubt each wrong design has a name of its own."""
+    from landed.testing.doubts.scenario import DoubtScenario
+
+    if not isinstance(scenario, DoubtScenario):
+        return switches.switched(scenario, given)
+    if given:
+        raise click.UsageError(
+            f"{scenario.name} takes no switches: its wrong designs are scenarios of their own"
+        )
+    return scenario
 
 
 def _parsed(kills: Sequence[str]) -> tuple[str, ...]:
@@ -260,11 +275,7 @@ def _parsed(kills: Sequence[str]) -> tuple[str, ...]:
 
 def _ran(scenario: "AnyScenario", kills: tuple[str, ...] | None, *, seed: int | None) -> "Ran":
     """Run it; a kill that never happened is a usage error, for the run says nothing of it."""
-    from landed.testing.invoices import stage
-    from landed.testing.scenario import Scenario, run
-
-    play = run if isinstance(scenario, Scenario) else stage.run
-    ran = play(scenario, kill=kills, seed=seed)  # type: ignore[arg-type]
+    ran = _played(scenario, kills, seed=seed)
     died = sum(line.type == "crash" for line in ran.timeline.lines)
     if died < len(ran.kill):
         raise click.UsageError(
@@ -272,6 +283,23 @@ def _ran(scenario: "AnyScenario", kills: tuple[str, ...] | None, *, seed: int | 
             f" `landed demo {scenario.name} --points` lists where it can be killed"
         )
     return ran
+
+
+def _played(scenario: "AnyScenario", kills: tuple[str, ...] | None, *, seed: int | None) -> "Ran":
+    """Simulate it on the stage that it was written for."""
+    from landed.testing import scenario as restaurant
+    from landed.testing.doubts import stage as doubts
+    from landed.testing.doubts.scenario import DoubtScenario
+    from landed.testing.invoices import stage as invoices
+    from landed.testing.invoices.scenario import InvoiceScenario
+
+    match scenario:
+        case DoubtScenario():
+            return doubts.run(scenario, kill=kills, seed=seed)
+        case InvoiceScenario():
+            return invoices.run(scenario, kill=kills, seed=seed)
+        case _:
+            return restaurant.run(scenario, kill=kills, seed=seed)
 
 
 def _status(ran: "Ran") -> int:

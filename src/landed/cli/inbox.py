@@ -1,4 +1,7 @@
-"""`landed inbox`: what waits for somebody, cases first, then plans and questions."""
+"""`landed inbox`: what waits for somebody, cases first, then questions, each oldest first.
+
+A plan that waits for a yes is there by the question that was put about it.
+"""
 
 import asyncio
 import time
@@ -18,7 +21,7 @@ HEADS = ("id", "kind", "since", "session", "what")
 @click.command()
 @placed
 def command(**given: Any) -> None:
-    """List the cases, plans and questions that wait for a person; nothing is claimed."""
+    """List the cases and questions that wait for a person; nothing is claimed."""
     place = Place(**given)
     rows = asyncio.run(_rows(place))
     if place.as_json:

@@ -1,9 +1,10 @@
 """The pure decisions of `landed`: no clock, no chance, no network, no disk.
 
 Reading order: errors · canonical · event · outcome · changes · contract · declared · key ·
-operation · operation_record · absorb · doubt · lease · reference · preview · plan · approval ·
-yes_words · yes · question · revision · undo · stop · journal · sentences · plan_sentences ·
-telling · value · session · history · report · rules · scope · draft · operating · advancing ·
-releasing · undoing · stopping · approving · revising · next · store · act · tool. Each file may
-import only those before it; import-linter keeps it so.
+operation · operation_record · absorb · doubt · lease · case · reference · preview · plan ·
+approval · yes_words · yes · question · revision · undo · stop · journal · sentences ·
+plan_sentences · telling · value · session · history · report · audit_rows · audit · rules ·
+arrival · scope · draft · operating · advancing · releasing · undoing · stopping · ruling ·
+approving · revising · next · store · act · tool. Each file may import only those before it;
+import-linter keeps it so.
 """

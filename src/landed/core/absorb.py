@@ -341,7 +341,8 @@ ABSENCE: tuple[tuple[Callable[[Operation, Contract, Looked], bool], Happened, st
 def _had_to_see_it(operation: Operation, contract: Contract, back: Looked) -> bool:
     """Whether what landed by the last send had to be visible when this look was made."""
     visible_at = operation.last_sent_at + contract.deadline_s + contract.settlement_lag_s
-    return back.asked_at > visible_at and back.question is not Question.RECEIPT
+    asked = back.question is not Question.RECEIPT and back.asked_at > visible_at
+    return asked and remembers(operation, contract, at=back.at)
 
 
 def _undecisive(

@@ -81,8 +81,13 @@ def _holder_of(draft: Draft, operation: Operation) -> str:
 
 
 def _prepare(draft: Draft, operation: Operation) -> None:
-    """Have the tool compute what every send uses; it is stored before any of them leaves."""
-    if not _is_asked(draft, operation):
+    """Have the tool compute what every send uses; it is stored before any of them leaves.
+
+    Not in the lap that makes it: before the next one it is known who holds the names it wants.
+    """
+    if operation.id not in draft.scope.operations:
+        draft.wakes[operation.id] = draft.now
+    elif not _is_asked(draft, operation):
         draft.asking.add(operation.id)
         draft.commands.append(Prepare(operation=operation))
 
@@ -93,8 +98,10 @@ def prepared(draft: Draft, arrival: Readied) -> None:
     if operation.state is not State.RECORDED or operation.prepared is not None:
         return
     match arrival.outcome:
-        case Prepared(value=value):
+        case Prepared(value=value) if value is not None:
             draft.move(operation, Happened.PREPARED, prepared=value)
+        case Prepared():
+            draft.move(operation, Happened.WITHDRAWN, "nothing was prepared for it")
         case NoAnswer(reason=reason):
             why = f"it could not be prepared: {reason}"
             draft.move(operation, Happened.WITHDRAWN, why)

@@ -87,7 +87,8 @@ class Calls:
             self.tell(Readied(operation=operation.id, outcome=outcome))
 
         def over(ended: "asyncio.Task[None]") -> None:
-            if self.running.pop(preparing, None) is not None:
+            if self.running.get(preparing) is ended:
+                del self.running[preparing]
                 lost = NoAnswer(reason=_without_a_word(ended))
                 self.tell(Readied(operation=operation.id, outcome=lost))
 
@@ -231,7 +232,7 @@ class Calls:
         question: Question,
         ended: "asyncio.Task[None]",
     ) -> None:
-        if asking in self.running:
+        if self.running.get(asking) is ended:
             lost = NoAnswer(reason=_without_a_word(ended))
             self._answered(operation, question, lost, asked_at=self.clock.now())
 

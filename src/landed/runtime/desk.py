@@ -243,6 +243,11 @@ class Desk:
         self.handed.clear()
         self.following.stop()
 
+    async def holders_of(self, names: Iterable[str]) -> Mapping[str, str]:
+        """Return which operation holds each of those names that are held."""
+        wanted = tuple(names)
+        return await self.setting.store.holders(*wanted) if wanted else {}
+
     def send_over(self, operation: Operation) -> None:
         """Give the place of a send to the next one."""
         if operation.tool in self.setting.slots:

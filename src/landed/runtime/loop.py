@@ -45,7 +45,7 @@ from landed.core.scope import (
 )
 from landed.core.session import delivery_name
 from landed.runtime.desk import Desk, check_same
-from landed.runtime.memory import folded_in, needed_by
+from landed.runtime.memory import RULED_S, folded_in, needed_by
 from landed.runtime.waiting import PlanWaiter, refuse
 
 log = logging.getLogger("landed")
@@ -54,7 +54,6 @@ CONFLICTS_MAX = 100  # laps in a row that other writers may spoil before the cal
 LINGER_S = 1.0  # how long a loop stays in memory after nothing is open in it any more
 LAST_LAP_S = 5.0  # how long the end of a process is held up by what is still to be written
 FOREIGN_S = 1.0  # how often an operation that matters here, but is held elsewhere, is read again
-RULED_S = 10.0  # how often a plan with nothing in flight is: was something ruled on elsewhere?
 STOPPED_S = 1.0  # how often a plan with a send in flight is read again: was it stopped elsewhere?
 
 
@@ -135,6 +134,7 @@ class SessionLoop(Desk):
                 raise StoreError(
                     f"the store has no {', '.join(sorted(missing))}, which others name"
                 )
+        self.holders |= await self.holders_of(self.memory.unprepared(self.setting.contracts))
         arrivals = self._arrivals()
         decided = self.setting.what_next(
             self._scope(arrivals), self.setting.rules, self.setting.clock.now()

@@ -24,12 +24,16 @@ from landed.core.arrival import (
 )
 from landed.core.case import Case, case_from
 from landed.core.changes import Kind, Record
-from landed.core.operation import Operation, under
+from landed.core.contract import Contract
+from landed.core.operation import Operation, State, under
 from landed.core.operation_record import from_record
 from landed.core.plan import At, Plan, PlanState, plan_from
 from landed.core.question import Question, question_from
 from landed.core.scope import Next
 from landed.core.undo import Release, release_from
+
+# How often what waits for a person is read again: was something ruled on elsewhere?
+RULED_S = 10.0
 
 
 @dataclass(slots=True, eq=False)
@@ -129,6 +133,13 @@ class Memory:
         """
         theirs = [plan for plan in self.plans.values() if plan.worker != self.worker]
         return self._closure({one.id for one in self.mine()}).union(*map(references, theirs))
+
+    def unprepared(self, contracts: Mapping[str, Contract]) -> Iterable[str]:
+        """Yield the names that are wanted by what has to be prepared before it is sent."""
+        for one in self.operations.values():
+            waits = one.state is State.RECORDED and one.prepared is None and not one.blocked_by
+            if waits and one.worker == self.worker and contracts[one.contract].prepare:
+                yield from (*one.names, *one.unique)
 
     def out(self) -> set[str]:
         """Return the plans with a step that is out, the operations of those steps, and undos."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from landed.core.approval import ApprovalEvent
 from landed.core.canonical import Json
+from landed.core.case import CaseEvent
 from landed.core.changes import Changes, Kind, Move, Record
 from landed.core.contract import Contract
 from landed.core.journal import Entry
@@ -24,7 +25,7 @@ from landed.core.tool import Call, Foresight, Tool
 from landed.core.undo import ReleaseEvent
 
 COMMANDS = ("send", "lookup", "close", "read-back")
-_KINDS = (Happened, PlanEvent, ApprovalEvent, QuestionEvent, ReleaseEvent)
+_KINDS = (Happened, PlanEvent, ApprovalEvent, QuestionEvent, ReleaseEvent, CaseEvent)
 _EVENTS = {
     *(str(event) for kind in _KINDS for event in kind),
     # What is born closed: inputs, turns, observations, messages and contracts.

@@ -86,7 +86,8 @@ async def gathered(
         said = by_status(reply, reading)
         if said is not None:
             # Of a later page it says nothing about the earlier ones.
-            return NoAnswer(reason=bounded(f"page {len(positions) + 1}: {said}")) if items else said
+            number = len(positions) + 1
+            return said if number == 1 else NoAnswer(reason=bounded(f"page {number}: {said}"))
         try:
             body = body_of(reply)
             page = _items(body, listing)

@@ -16,7 +16,7 @@ from landed.core.canonical import Json
 from landed.core.contract import filled
 from landed.core.errors import ContractError, ProposalError
 
-KeyIn = Literal["header", "body", "path", ""]
+KEY_IN = ("header", "body", "path")
 KeyAs = Literal["text", "hex"]
 
 
@@ -53,7 +53,7 @@ class Shape:
     they say, and not into the body under its own name.
     """
 
-    key_in: KeyIn = "header"
+    key_in: str = "header"
     key_as: KeyAs = "text"
     fills: Mapping[str, str] = field(default_factory=dict[str, str])
     if_match: str = ""
@@ -81,7 +81,7 @@ class Shape:
     def headers(self, values: Mapping[str, Json]) -> Mapping[str, str]:
         """Return the headers of a send. Raises `ProposalError` for what no header can carry."""
         made: dict[str, str] = {}
-        if self.keyed and self.key_in in ("header", ""):
+        if self.keyed and self.key_in == "header":
             made[self.keyed] = cast("str", values["key"])
         if self.if_match:
             made["if-match"] = self.tag(values)
@@ -119,7 +119,7 @@ class Shape:
         """Raise `ContractError` for templates that name what is not there, or have no place."""
         if self.places and not has_body:
             raise ContractError(f"contract of {tool}: a request without a body has no places in it")
-        if self.key_as not in WRITTEN or self.key_in not in ("header", "body", "path", ""):
+        if self.key_as not in WRITTEN or self.key_in not in KEY_IN:
             raise ContractError(
                 f"contract of {tool}: key_in is header, body or path, key_as is text or hex"
             )

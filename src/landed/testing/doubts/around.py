@@ -122,15 +122,26 @@ class FailsAfterwards(Around):
 
 
 @dataclass(slots=True, eq=False)
+class Unguarded(Around):
+    """A wrong one: it holds nothing while it is in doubt, so that another call may go beside it."""
+
+    @property
+    def contract(self) -> Contract:
+        """Return the promises without what they touch."""
+        return replace(self.inner.contract, target=())
+
+
+@dataclass(slots=True, eq=False)
 class Amended(Around):
-    """A wrong one: the payload of a call can still be changed after it was agreed to.
+    """A wrong one: what is sent is what somebody wanted last, and not what was agreed to."""
 
-    `latest` is what somebody said last; whatever is sent from then on says that.
-    """
+    latest: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
-    latest: dict[str, Json] = field(default_factory=dict[str, Json])
+    def check(self, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Check what is wanted, and have every send say that from now on."""
+        self.latest = self.inner.check(arguments)
+        return self.latest
 
     async def send(self, call: Call) -> SendOutcome:
         """Send what was said last."""
-        amended = replace(call, arguments={**call.arguments, **self.latest})
-        return await self.inner.send(amended)
+        return await self.inner.send(replace(call, arguments=self.latest or call.arguments))

@@ -83,9 +83,7 @@ class Bank:
     _app: Starlette = field(init=False)
 
     def __post_init__(self) -> None:
-        self._app = payments.app(
-            ":memory:", self.world.clock, self.faults, settings=self.settings
-        )
+        self._app = payments.app(":memory:", self.world.clock, self.faults, settings=self.settings)
 
     def tools(self) -> list[Tool]:
         """Return the order's total, and the refund."""
@@ -134,7 +132,8 @@ class Bank:
         return self._app.state.desk.ledger
 
     def _refunds(self) -> list[dict[str, Any]]:
-        return self._ledger.refunds(self.world.clock.now())
+        refunds: list[dict[str, Any]] = self._ledger.refunds(self.world.clock.now())
+        return refunds
 
     def _see(self, request: Any) -> None:
         if request.url.path != "/refunds" or request.method != "POST":
@@ -225,7 +224,7 @@ def _sign(transaction: Mapping[str, Json]) -> bytes:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Notes:
-    """A folder. Its tool writes as often as it is asked to, and says of the first that it failed."""
+    """A folder. Its tool writes as often as it is asked, and says of some that they failed."""
 
     world: World
     failures: list[str] = field(default_factory=list[str])

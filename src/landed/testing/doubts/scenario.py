@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 class DoubtScenario:
     """What happens, and how it must end.
 
-    `place` makes the far side, `design` is ours unless a wrong one is to be seen failing. `kill`
-    are the points at which the processes are killed, `away_s` how long nobody is there after that,
-    `together` how many processes start then at the same moment. `holds` is what the place must
-    hold in the end and `cases` what must still wait for a person; `reconciled` and `says` are as
-    in `landed.testing.scenario`.
+    `place` makes the far side, `design` is ours unless a wrong one is to be seen failing; `wrong`
+    says of such a scenario what is wrong. `kill` are the points at which the processes are killed,
+    `away_s` how long nobody is there after that, `together` how many processes start then at the
+    same moment. `holds` is what the place must hold in the end and `cases` what must still wait
+    for a person; `reconciled` and `says` are as in `landed.testing.scenario`.
     """
 
     name: str
@@ -30,6 +30,7 @@ class DoubtScenario:
     place: Callable[[World], Place]
     service: str = "payments"
     design: Design = RIGHT
+    wrong: str = ""
     settings: Settings = field(default_factory=Settings)
     kill: tuple[str, ...] = ()
     away_s: float = 0.0

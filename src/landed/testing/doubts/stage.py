@@ -5,7 +5,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 
-from landed.core.canonical import Json
 from landed.core.case import CaseState, case_from
 from landed.core.changes import Changes, Kind
 from landed.core.history import Item, View
@@ -46,7 +45,6 @@ class DoubtStage:
         self.messages: list[str] = []
         self.passed: list[tuple[Point, ...]] = []
         self.unwitnessed: list[str] = []
-        self.amended: dict[str, Json] = {}
         self._heard = 0
         self._workers = 0
 
@@ -110,7 +108,6 @@ class DoubtStage:
                 timeline=self.timeline,
                 messages=self.messages,
                 place=self.place,
-                amended=self.amended,
             )
             await kept.script(teller)
 

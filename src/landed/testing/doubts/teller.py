@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from landed.core.canonical import Json
 from landed.core.case import Ruling, Standing
 from landed.core.session import Input
 from landed.core.value import Unknown, Value
@@ -18,13 +17,9 @@ PATIENCE_S = 4.0
 
 @dataclass(slots=True, eq=False)
 class Teller(Agent):
-    """What a script acts through; `place` is the far side, for what people do there by hand.
-
-    `amended` is what a wrong design lets somebody change after it was agreed to.
-    """
+    """What a script acts through; `place` is the far side, for what people do there by hand."""
 
     place: Place = field(kw_only=True)
-    amended: dict[str, Json] = field(default_factory=dict[str, Json])
 
     async def do(self, heard: Input, call: Wanted, *, call_id: str = "") -> Value:
         """Perform one call that the model asked for, and wait for a moment only."""

@@ -44,7 +44,7 @@ JUDGED = ("version", "epoch", "last_sent_at", "looks", "looked_at", "looked", "a
 SAME_FOR_ALL = (
     *("tenant", "session", "turn", "tool", "arguments", "ask", "key", "contract", "identity"),
     *("names", "made_at", "send_by", "plan", "undoes", "result", "complete", "told"),
-    *("retries", "unique", "prepared"),
+    *("retries", "unique", "prepared", "not_before"),  # Nobody is asked to wait there.
 )
 INERT = ("worker", "unwanted_at", "settled_at", "evidence")
 
