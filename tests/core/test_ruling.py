@@ -31,8 +31,8 @@ def ruled(ruling: Ruling, **fields: str) -> Ruled:
     return Ruled(operation="op-a1", ruling=ruling, **{"by": "ana", **fields})
 
 
-def rule(held: Operation, arrival: Ruled, **fields: object) -> Next:
-    return lap(held, contract=BARE, arrivals=(arrival,), now=NOW, **fields)  # type: ignore[arg-type]
+def rule(held: Operation, arrival: Ruled) -> Next:
+    return lap(held, contract=BARE, arrivals=(arrival,), now=NOW)
 
 
 def said(decided: Next, arrival: object) -> str:

@@ -9,7 +9,7 @@ import pytest
 from landed.core.canonical import Json
 from landed.core.key import Ask
 from landed.core.operation import Source, State
-from landed.core.value import Confirmed, Failed, Undecided, Unknown, Withdrawn
+from landed.core.value import Confirmed, Failed, Unanswered, Undecided, Unknown, Withdrawn
 from landed.runtime.runtime import Runtime
 from landed.tools.http import HttpTool
 from landed.tools.listing import Listing
@@ -124,6 +124,23 @@ def test_a_resend_that_is_asked_to_wait_says_nothing_of_the_first_send(rig: Rig)
     assert rig.events("op-a1") == [
         *("made", "sent", "answer_lost", "resent", "not_sent", "resent", "acknowledged")
     ]
+
+
+@pytest.mark.fault("X66")
+def test_a_read_that_is_asked_to_wait_is_unanswered_at_once_and_not_tried_again(rig: Rig) -> None:
+    asked: list[str] = []
+
+    def busy(request: httpx2.Request) -> httpx2.Response:
+        asked.append(request.url.path)
+        return httpx2.Response(429, json={"message": "slow"}, headers={"Retry-After": "30"})
+
+    search = HttpTool(
+        name="search", effect="none", url=f"GET {FAR}/s", transport=httpx2.MockTransport(busy)
+    )
+    value = rig.run(asking("search", {}), search)
+    assert isinstance(value, Unanswered)
+    assert "asked to wait 30 s" in value.reason
+    assert asked == ["/s"]
 
 
 # Versions.

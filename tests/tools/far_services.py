@@ -6,6 +6,7 @@ reached over real sockets (`served`) or without any (`transport`).
 
 import asyncio
 import json
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -29,7 +30,7 @@ class Asked:
 
 
 @dataclass
-class Service:
+class Service(ABC):
     """A far side; `asked` is what it was asked, `busy` how often it says 429 before it listens."""
 
     made: list[dict[str, Any]] = field(default_factory=list)
@@ -45,8 +46,9 @@ class Service:
             return 429, {"retry-after": self.retry_after}, {"message": "too many requests"}
         return self.serve(asked)
 
+    @abstractmethod
     def serve(self, asked: Asked) -> Answer:
-        raise NotImplementedError
+        """Do what it asks, or refuse to."""
 
     async def holds(self) -> Any:
         """What it holds, for `check_tool`."""

@@ -106,7 +106,7 @@ def tried(service: Service, make: Make, arguments: Mapping[str, Json], **more: A
     return run(main())
 
 
-@pytest.mark.req("S4-03", "S4-08")
+@pytest.mark.req("S4-08")
 @pytest.mark.parametrize(
     ("service", "make", "arguments", "changed", "refused"),
     [
@@ -143,7 +143,7 @@ def test_a_key_in_the_wrong_place_is_found_out() -> None:
     assert far.made == []
 
 
-@pytest.mark.req("S4-04")
+@pytest.mark.req("S4-11")
 def test_the_key_stands_where_each_service_wants_it_and_in_no_schema() -> None:
     stripe, square, calendar = Striped(), Squared(), Calendar()
     for far, make, arguments in (
@@ -168,7 +168,7 @@ def test_the_key_stands_where_each_service_wants_it_and_in_no_schema() -> None:
     assert calendar.asked[0].body == {"summary": "Dinner", "id": b"op-1".hex()}
 
 
-@pytest.mark.req("S4-08", "S4-11")
+@pytest.mark.req("S4-08")
 def test_one_of_many_pages_is_found_by_its_key() -> None:
     async def main() -> None:
         far = Striped()
@@ -186,7 +186,6 @@ def test_one_of_many_pages_is_found_by_its_key() -> None:
     run(main())
 
 
-@pytest.mark.req("S4-40")
 def test_what_the_service_holds_since_then_is_listed_with_the_keys() -> None:
     async def main() -> None:
         far = Striped()
@@ -253,7 +252,7 @@ def test_a_change_rests_on_the_version_that_was_read_before_it() -> None:
     assert changed.body == {"day": "Sat"}
 
 
-@pytest.mark.req("S4-28", "S4-35")
+@pytest.mark.req("S4-28")
 def test_what_somebody_else_changed_meanwhile_is_refused_with_what_moved() -> None:
     async def main() -> None:
         far = with_event()

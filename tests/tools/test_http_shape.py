@@ -23,6 +23,7 @@ from tests.tools.calls import call_of, run
 from tests.tools.test_http import Far, far_json
 
 FAR = "http://far.test"
+OCTAL: Any = "octal"
 
 
 def tool_of(far: Far, **more: Any) -> HttpTool:
@@ -47,7 +48,6 @@ def body_of(far: Far) -> Json:
 # The key.
 
 
-@pytest.mark.req("S4-04")
 @pytest.mark.parametrize(
     ("keyed", "shape", "body"),
     [
@@ -271,7 +271,7 @@ def test_a_503_leaves_doubt_whatever_it_asks_for() -> None:
         ({"shape": Shape(fills={"text": "y"})}, "text is filled by the runtime"),
         ({"keyed": "text", "shape": Shape(key_in="body")}, "text is filled by the runtime"),
         ({"keyed": "k", "shape": Shape(key_in="path")}, "needs {key} in the url"),
-        ({"keyed": "k", "shape": Shape(key_as="octal")}, "key_as is text or hex"),  # type: ignore[arg-type]
+        ({"keyed": "k", "shape": Shape(key_as=OCTAL)}, "key_as is text or hex"),
         ({"keyed": "k", "shape": Shape(key_in="soul")}, "key_in is header"),
         (
             {"keyed": "k", "shape": Shape(key_in="body"), "url": f"DELETE {FAR}/{{id}}"},
