@@ -157,6 +157,7 @@ UNNAMED_OPERATION = (
     *("position", "told", "evidence", "settled_at", "unwanted_at", "acknowledged_at", "version"),
     *("epoch", "worker", "looks", "looked_at", "last_sent_at", "first_sent_at", "send_by"),
     *("result", "arguments", "retries", "unique", "prepared", "not_before"),
+    *("absences", "unexplained", "lifted"),
 )
 UNNAMED_RELEASE = (
     *("operation", "tenant", "session", "principal", "origin", "made_at", "version", "epoch"),

@@ -44,9 +44,11 @@ JUDGED = ("version", "epoch", "last_sent_at", "looks", "looked_at", "looked", "a
 SAME_FOR_ALL = (
     *("tenant", "session", "turn", "tool", "arguments", "ask", "key", "contract", "identity"),
     *("names", "made_at", "send_by", "plan", "undoes", "result", "complete", "told"),
-    *("retries", "unique", "prepared", "not_before"),  # Nobody is asked to wait there.
+    # Nobody is asked to wait there, and nobody rules.
+    *("retries", "unique", "prepared", "not_before", "lifted"),
 )
-INERT = ("worker", "unwanted_at", "settled_at", "evidence")
+# `absences` and `unexplained` put a case before a person, and decide nothing about the operation.
+INERT = ("worker", "unwanted_at", "settled_at", "evidence", "absences", "unexplained")
 
 _deciding = attrgetter(*DECIDING)
 

@@ -1,0 +1,233 @@
+"""However a service misbehaves within its contract: all is resolved or in front of a person.
+
+Drawn contracts meet drawn mishaps, callers that give up, plans that are stopped and processes that
+die; then comes a quiet time, and records and world are compared.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from landed.core.contract import Contract
+from landed.core.doubt import Verdict
+from landed.core.errors import LandedError
+from landed.core.key import Ask
+from landed.core.lease import Lease
+from landed.core.operation import Operation, State
+from landed.core.plan import Wanted
+from landed.core.rules import RULES, Rules
+from landed.core.value import Confirmed, Failed, Value, Withdrawn
+from landed.runtime.opened import Settings
+from landed.runtime.parts import assemble, register
+from landed.runtime.runtime import Runtime
+from landed.testing import designs, variants
+from landed.testing.sim import World, current_process
+from tests.misbehaving import Act, Drawn, Life, Service, drawn
+from tests.runtime.rig import SELDOM, Rig
+
+SETTLED = frozenset({State.CONFIRMED, State.FAILED, State.WITHDRAWN})
+RESOLVED = SETTLED | {State.ASSUMED, State.UNDECIDED}
+QUIET_S = 2_400.0
+RUNS, MORE_RUNS = 300, 6_000
+TRIES = 400  # How many worlds a wrong design may get through before it counts as unnoticed.
+
+
+@dataclass(eq=False)
+class Program:
+    """Plays one drawn world, and says what is wrong at its end."""
+
+    world: World
+    drawn: Drawn
+    rules: Rules = RULES
+    values: list[Any] = field(default_factory=list[Any])
+    cases: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        self.rig = Rig(self.world)
+        self.service = Service(self.world, self.drawn)
+        self.workers = 0
+
+    def play(self) -> list[Operation]:
+        """Play the lives and the quiet time after them; returns the operations."""
+        for life in self.drawn.lives:
+            self._live(life)
+        self.service.wire.clear()
+        self.service.questions.clear()
+        self._run(self._rest, lease=SELDOM)
+        self.world.settle()
+        return self.rig.operations()
+
+    def _live(self, life: Life) -> None:
+        name = f"w{self.workers + 1}"
+        process = self.world.start(lambda: self._agent(lambda rt: self._acts(rt, life), None))
+        if life.killed_after_steps is None:
+            self.world.wait(process)
+            return
+        timeline = self.world.timeline
+        until = timeline.steps + life.killed_after_steps
+        timeline.drive(lambda: timeline.steps >= until or not process.alive)
+        process.kill()
+        if life.seen_to_die:
+            self.rig.base.worker_died(name)
+
+    def _run(self, script: Callable[[Runtime], Any], *, lease: Lease | None) -> None:
+        process = self.world.start(lambda: self._agent(script, lease))
+        self.world.wait(process)
+        process.result()
+
+    async def _rest(self, rt: Runtime) -> None:
+        await asyncio.sleep(QUIET_S)  # virtual time
+        self.cases = frozenset(one.operation for one in await rt.inbox())
+
+    async def _agent(self, script: Callable[[Runtime], Any], lease: Lease | None) -> None:
+        self.workers += 1
+        process = current_process()
+        witness = self.rig.base.open_again()
+
+        async def see(call: Any) -> None:
+            process.require_alive()
+            (record,) = await witness.load(call.operation) or (None,)
+            if record is None or record.state not in (State.SENT, State.RESENT):
+                self.service.wrongs.append(f"{call.operation} left before its record said so")
+
+        self.service.see = see
+        async with assemble(
+            Alive(self.rig.base.open_again(), process.require_alive),  # type: ignore[arg-type]
+            tools=register([self.service.tool()]),
+            settings=Settings(drain_s=2.0),
+            rules=self.rules,
+            clock=process.clock,
+            ids=self.world.ids,
+            worker=f"w{self.workers}",
+            lease=lease,
+        ) as rt:
+            await script(rt)
+
+    async def _acts(self, rt: Runtime, life: Life) -> None:
+        calls: list[asyncio.Task[Any]] = []
+        plans: list[str] = []
+        for act in life.acts:
+            await self._act(rt, act, calls, plans)
+        self.values += await asyncio.gather(*calls, return_exceptions=True)
+
+    async def _act(
+        self, rt: Runtime, act: Act, calls: list[asyncio.Task[Any]], plans: list[str]
+    ) -> None:
+        arguments: Any = {"to": f"account {act.call // 2}", "cents": act.cents}
+        ask = Ask(call_id=f"{act.what} {act.call} {act.cents}", principal="ana")
+        match act.what:
+            case "perform":
+                perform = rt.perform("pay", arguments, ask=ask, patience_s=30.0)
+                calls.append(asyncio.ensure_future(perform))
+                await asyncio.sleep(0)
+            case "plan":
+                wanted = [Wanted(tool="pay", arguments=arguments)]
+                plans.append((await rt.propose(wanted, ask=ask, patience_s=0.05)).plan)
+            case "cancel" if calls:
+                calls[act.nth % len(calls)].cancel()
+            case "stop" if plans:
+                plan = plans[act.nth % len(plans)]
+                stop = rt.stop(plan, principal="ana", hard=act.hard, patience_s=10.0)
+                calls.append(asyncio.ensure_future(stop))
+            case "resolve":
+                for id in sorted(self.service.effects)[act.nth :][:1]:
+                    calls.append(asyncio.ensure_future(rt.resolve(id, patience_s=2.0)))
+            case _:
+                await asyncio.sleep(act.seconds)  # virtual time
+
+    def wrongs(self, operations: list[Operation]) -> Iterator[str]:
+        """Yield what must not be, as sentences."""
+        yield from self.service.wrongs
+        for one in operations:
+            effects = self.service.effects[one.id]
+            if effects > 1:
+                yield f"{one.id} took effect {effects} times"
+            if one.state not in RESOLVED:
+                yield f"{one.id} is still {one.state}"
+            if one.state in (State.FAILED, State.WITHDRAWN) and effects:
+                yield f"{one.id} is {one.state}, and took effect"
+            if one.state is State.CONFIRMED and not effects:
+                yield f"{one.id} is confirmed, and nothing happened"
+            if one.state is State.UNDECIDED and one.id not in self.cases:
+                yield f"{one.id} is undecided, and in front of nobody"
+            if one.state in SETTLED and not one.evidence:
+                yield f"{one.id} is {one.state} without evidence"
+            yield from self._unwanted(one)
+        if self.service.effects.keys() - {one.id for one in operations}:
+            yield "an effect has no record"
+        yield from self._told()
+
+    def _unwanted(self, one: Operation) -> Iterator[str]:
+        """Nothing is sent once nobody wants it, or its key is to be closed."""
+        spent = ""
+        for event in self.rig.events(one.id):
+            if spent and event in ("sent", "resent"):
+                yield f"{one.id} was {event} after it was {spent}"
+            spent = event if event in ("unwanted", "closing") else spent
+
+    def _told(self) -> Iterator[str]:
+        """Nobody was ever told anything final that is not so."""
+        for value in self.values:
+            match value:
+                case Confirmed(operation=id) if not self.service.effects[id]:
+                    yield f"somebody was told that {id} happened"
+                case Failed(operation=id) | Withdrawn(operation=id) if self.service.effects[id]:
+                    yield f"somebody was told that {id} did not happen"
+                case BaseException() if not isinstance(
+                    value, asyncio.CancelledError | LandedError
+                ):
+                    yield f"a caller got {value!r}"
+                case _:
+                    continue
+
+
+class Alive:
+    """A store that a dead process cannot use."""
+
+    def __init__(self, inner: Any, require_alive: Callable[[], None]) -> None:
+        self._inner = inner
+        self._require_alive = require_alive
+
+    def __getattr__(self, name: str) -> Any:
+        self._require_alive()
+        return getattr(self._inner, name)
+
+
+@contextmanager
+def played(seed: int, rules: Rules = RULES) -> Iterator[tuple[Program, list[Operation]]]:
+    """Play the world of a seed."""
+    with World(seed) as world:
+        program = Program(world, drawn(seed), rules)
+        yield program, program.play()
+
+
+@dataclass(eq=False)
+class Seen:
+    """What came up in a sweep: if something never did, the sweep proves less than it says."""
+
+    mishaps: set[str] = field(default_factory=set[str])
+    events: set[str] = field(default_factory=set[str])
+    states: set[str] = field(default_factory=set[str])
+    promises: set[str] = field(default_factory=set[str])
+
+    def add(self, program: Program, operations: list[Operation]) -> None:
+        """Take down what one world showed."""
+        self.mishaps |= program.service.seen
+        self.events.update(program.rig.events())
+        self.states.update(one.state for one in operations)
+        kept = program.drawn.promises
+        self.promises |= {f"{name}={value}" for name, value in kept.items()}
+
+
+def sweep(seeds: range) -> Seen:
+    """Play the worlds of all these seeds; nothing may be wrong in any."""
+    seen = Seen()
+    for seed in seeds:
+        with played(seed) as (program, operations):
+            assert [*program.wrongs(operations)] == [], f"seed {seed}: {program.drawn}"
+            seen.add(program, operations)
+    return seen
