@@ -22,8 +22,9 @@ DEADLINE_S = 5.0
 ESCALATE_S = 600.0
 ASSUME_S = 200.0
 ABOVE = 1_000.0
-DELAYS_S = (0.4, 3.0, 8.0, 40.0)
+DELAYS_S = (0.4, 3.0, 8.0, 27.0, 40.0)
 HANGS_S = 10 * DEADLINE_S
+SLOW_S = 4.0  # What a question takes that is answered in time, of how it was when it was put.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,7 @@ ANYWHERE = (
     *("fine", "lost", "dropped", "delayed", "late_reply", "hang", "garbage", "reset"),
     *("broken_before", "broken_after", "refused", "unsent", "not_now", "receipt_never"),
 )
-QUESTIONS = ("fine", "fine", "lagging", "no_answer", "hang", "garbage", "not_yet")
+QUESTIONS = ("fine", "fine", "lagging", "slow", "no_answer", "hang", "garbage", "not_yet")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +77,15 @@ class Act:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
-    """One process: what is done in it, and after how many steps it is killed (None: it drains)."""
+    """One process: what is done in it, and after how many steps it is killed (None: it drains).
+
+    Nobody is there for `away_s` after it.
+    """
 
     acts: Sequence[Act]
     killed_after_steps: int | None
     seen_to_die: bool
+    away_s: float
 
 
 def drawn(seed: int) -> Drawn:
@@ -154,6 +159,7 @@ def _life(dice: random.Random) -> Life:
         acts=acts,
         killed_after_steps=dice.choice((None, dice.randint(1, 200))),
         seen_to_die=dice.random() < 0.7,
+        away_s=dice.choice((0.0, 0.0, 20.0, 400.0)),
     )
 
 
@@ -393,7 +399,9 @@ class Service:
         if mishap == "not_yet":
             return NotYet(reason="busy")
         lag_s = self.drawn.promises["settlement_lag_s"] / 2 if mishap == "lagging" else 0.0
-        return self._as_of(call, self.now - lag_s)
+        answer = self._as_of(call, self.now - lag_s)
+        await asyncio.sleep(SLOW_S if mishap == "slow" else 0.0)  # virtual time
+        return answer
 
     def _as_of(self, call: Call, at: float) -> LookOutcome:
         position = None

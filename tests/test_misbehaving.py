@@ -18,19 +18,23 @@ from landed.core.errors import LandedError
 from landed.core.key import Ask
 from landed.core.lease import Lease
 from landed.core.operation import Operation, State
+from landed.core.operation_record import from_record
 from landed.core.plan import Wanted
-from landed.core.rules import RULES, Rules
+from landed.core.rules import Rules
 from landed.core.value import Confirmed, Failed, Value, Withdrawn
 from landed.runtime.opened import Settings
 from landed.runtime.parts import assemble, register
 from landed.runtime.runtime import Runtime
 from landed.testing import designs, variants
+from landed.testing.designs import RIGHT, Design
+from landed.testing.doubts.designs import never_looks
 from landed.testing.sim import World, current_process
 from tests.misbehaving import Act, Drawn, Life, Service, drawn
 from tests.runtime.rig import SELDOM, Rig
 
 SETTLED = frozenset({State.CONFIRMED, State.FAILED, State.WITHDRAWN})
 RESOLVED = SETTLED | {State.ASSUMED, State.UNDECIDED}
+SPENT = frozenset({"unwanted", "closing", "refused_again"})
 QUIET_S = 2_400.0
 RUNS, MORE_RUNS = 300, 6_000
 TRIES = 400  # How many worlds a wrong design may get through before it counts as unnoticed.
@@ -42,7 +46,7 @@ class Program:
 
     world: World
     drawn: Drawn
-    rules: Rules = RULES
+    design: Design = RIGHT
     values: list[Any] = field(default_factory=list[Any])
     cases: frozenset[str] = frozenset()
 
@@ -55,6 +59,7 @@ class Program:
         """Play the lives and the quiet time after them; returns the operations."""
         for life in self.drawn.lives:
             self._live(life)
+            self.world.pass_time(life.away_s)
         self.service.wire.clear()
         self.service.questions.clear()
         self._run(self._rest, lease=SELDOM)
@@ -90,8 +95,9 @@ class Program:
 
         async def see(call: Any) -> None:
             process.require_alive()
-            (record,) = await witness.load(call.operation) or (None,)
-            if record is None or record.state not in (State.SENT, State.RESENT):
+            written = [from_record(one) for one in await witness.load(call.operation)]
+            # It may have been given up since, but this very send of it has to be on record.
+            if not any(one.tries >= call.attempt for one in written):
                 self.service.wrongs.append(f"{call.operation} left before its record said so")
 
         self.service.see = see
@@ -99,7 +105,8 @@ class Program:
             Alive(self.rig.base.open_again(), process.require_alive),  # type: ignore[arg-type]
             tools=register([self.service.tool()]),
             settings=Settings(drain_s=2.0),
-            rules=self.rules,
+            rules=self.design.rules,
+            what_next=self.design.what_next,
             clock=process.clock,
             ids=self.world.ids,
             worker=f"w{self.workers}",
@@ -162,12 +169,12 @@ class Program:
         yield from self._told()
 
     def _unwanted(self, one: Operation) -> Iterator[str]:
-        """Nothing is sent once nobody wants it, or its key is to be closed."""
+        """Nothing is sent once nobody wants it, it is to be closed, or a resend was refused."""
         spent = ""
         for event in self.rig.events(one.id):
             if spent and event in ("sent", "resent"):
                 yield f"{one.id} was {event} after it was {spent}"
-            spent = event if event in ("unwanted", "closing") else spent
+            spent = event if event in SPENT else spent
 
     def _told(self) -> Iterator[str]:
         """Nobody was ever told anything final that is not so."""
@@ -198,10 +205,10 @@ class Alive:
 
 
 @contextmanager
-def played(seed: int, rules: Rules = RULES) -> Iterator[tuple[Program, list[Operation]]]:
+def played(seed: int, design: Design = RIGHT) -> Iterator[tuple[Program, list[Operation]]]:
     """Play the world of a seed."""
     with World(seed) as world:
-        program = Program(world, drawn(seed), rules)
+        program = Program(world, drawn(seed), design)
         yield program, program.play()
 
 
@@ -231,3 +238,22 @@ def sweep(seeds: range) -> Seen:
             assert [*program.wrongs(operations)] == [], f"seed {seed}: {program.drawn}"
             seen.add(program, operations)
     return seen
+
+
+@pytest.mark.req("S4-36", "S4-37", "S4-22", "S4-50", "S4-52", "S4-47", "S4-12", "S4-20", "S0-26")
+@pytest.mark.fault("X51", "X55", "X56", "X57")
+def test_whatever_misbehaves_all_is_resolved_or_in_front_of_a_person_and_none_doubled() -> None:
+    seen = sweep(range(RUNS))
+
+    assert seen.mishaps >= {*ANYWHERE, "copied", "receipt_later", "silent"}
+    assert seen.mishaps >= {f"{who} {what}" for who in ("asked", "close") for what in QUESTIONS}
+    assert seen.states == RESOLVED
+    assert seen.events >= EVENTS
+    assert seen.promises >= {f"{name}={value}" for name, values in TABLE.items() for value in values}
+
+
+@pytest.mark.services
+@pytest.mark.timeout(1_200)
+@pytest.mark.req("S4-36", "S4-37", "S4-47")
+def test_and_so_in_thousands_of_worlds() -> None:
+    sweep(range(RUNS, MORE_RUNS))

@@ -14,6 +14,7 @@ from landed.core.outcome import Absent, Found, NoAnswer
 from landed.core.plan import Wanted
 from landed.core.tool import Call
 from landed.core.value import Blocked, Confirmed, Failed, Receipt, Undecided, Unknown
+from landed.runtime import inbox
 from landed.runtime.runtime import Runtime
 from landed.tools.function import FunctionTool
 from tests.runtime.rig import DROPPED, FINE, REPLY_LOST, Rig, Wire, booking, unkeyed
@@ -210,7 +211,11 @@ def test_a_ruling_on_what_another_worker_is_finding_out_is_written_down_and_ends
 
 
 @pytest.mark.fault("X61")
-def test_a_webhook_that_comes_to_another_process_settles_what_its_owner_holds(rig: Rig) -> None:
+@pytest.mark.parametrize("after_s", [1.0, 30.0], ids=["in flight", "in doubt"])
+@pytest.mark.parametrize(("outcome", "kind"), [(YES, Confirmed), (Absent(), Failed)])
+def test_a_webhook_that_comes_to_another_process_settles_what_its_owner_holds(
+    rig: Rig, after_s: float, outcome: Found | Absent, kind: type
+) -> None:
     rig.far.wire.append(REPLY_LOST)
     rig.far.silent_questions = 10**6
     book = booking(rig.far, close=None, max_tries=1)
@@ -219,15 +224,17 @@ def test_a_webhook_that_comes_to_another_process_settles_what_its_owner_holds(ri
         return await rt.perform("book", {"day": "Fri"}, patience_s=200.0)
 
     async def serve(rt: Runtime):
-        return await by_webhook(rt, Receipt(operation="op-a1", outcome=YES), delivery="w1")
+        return await by_webhook(rt, Receipt(operation="op-a1", outcome=outcome), delivery="w1")
 
     process = rig.start(own, book)
-    rig.world.pass_time(30.0)
+    rig.world.pass_time(after_s)
     web = rig.start(serve)
     rig.world.wait(web)
-    assert rig.states() == [State.CONFIRMED]
+    settled = State.CONFIRMED if kind is Confirmed else State.FAILED
+    assert rig.states() == [settled]
     rig.world.wait(process)
-    assert isinstance(process.result(), Confirmed)
+    assert isinstance(process.result(), kind)
+    assert rig.states() == [settled]
     assert rig.far.sends == ["op-a1"]
 
 
@@ -285,10 +292,10 @@ def test_a_webhook_that_overtakes_the_reply_is_not_lost(rig: Rig) -> None:
         await asyncio.sleep(60.0)  # virtual time
         return value, await rt.status("op-a1"), await rt.inbox()
 
-    value, after, inbox = rig.run(script, mailing(rig))
+    value, after, waiting = rig.run(script, mailing(rig))
     assert isinstance(value, Confirmed)
     assert isinstance(after, Confirmed)
-    assert inbox == ()
+    assert waiting == ()
 
 
 def test_what_is_about_nothing_known_is_an_input_and_one_case(rig: Rig) -> None:
@@ -299,9 +306,9 @@ def test_what_is_about_nothing_known_is_an_input_and_one_case(rig: Rig) -> None:
         await by_webhook(rt, Receipt(outcome=YES))
         return again, await rt.inbox(), await rt.history()
 
-    again, inbox, shown = rig.run(script, mailing(rig))
-    assert (inbox[0].why, inbox[0].key) == (Why.UNRECORDED, "pi_7")
-    assert len(inbox) == 2
+    again, waiting, shown = rig.run(script, mailing(rig))
+    assert (waiting[0].why, waiting[0].key) == (Why.UNRECORDED, "pi_7")
+    assert len(waiting) == 2
     assert (len(shown), again.delivery) == (4, "w0")
 
 
@@ -352,8 +359,8 @@ def test_a_receipt_against_a_ruling_is_in_front_of_a_person_and_rewrites_nothing
         after = await rt.resolve(case.id, ruling=Ruling.SIGN_OFF, by="ana", note="it is fine")
         return case, after, await rt.inbox()
 
-    case, after, inbox = rig.run(script, mailing(rig))
-    assert (case.why, case.operation, inbox) == (Why.CONTRADICTED, "op-a1", ())
+    case, after, waiting = rig.run(script, mailing(rig))
+    assert (case.why, case.operation, waiting) == (Why.CONTRADICTED, "op-a1", ())
     assert isinstance(after, Failed)
     assert [one.says for one in case.evidence][-2:] == [
         "bo said so: not in the outbox",
@@ -388,7 +395,11 @@ def test_a_probe_that_fails_three_times_and_then_passes_needs_a_signature(rig: R
     assert isinstance(case, Standing)
 
 
-def test_reading_the_inbox_claims_nothing_and_a_page_is_not_the_end(rig: Rig) -> None:
+@pytest.mark.parametrize("page", [1, 2, 3, 500])
+def test_reading_the_inbox_claims_nothing_and_a_page_is_not_the_end(
+    rig: Rig, page: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inbox, "PAGE", page)
     count = 3
 
     async def script(rt: Runtime):
@@ -398,11 +409,11 @@ def test_reading_the_inbox_claims_nothing_and_a_page_is_not_the_end(rig: Rig) ->
         before = [(one.operation, one.since) for one in await rt.inbox()]
         return before, await rt.inbox()
 
-    before, inbox = rig.run(script, mailing(rig))
-    assert [one.operation for one in inbox] == [f"op-a{n}" for n in range(1, count + 1)]
+    before, after = rig.run(script, mailing(rig))
+    assert [one.operation for one in after] == [f"op-a{n}" for n in range(1, count + 1)]
     assert sorted(before, key=lambda one: one[1]) == before
     other = rig.run(lambda rt: rt.inbox())
-    assert [one.id for one in other] == [one.id for one in inbox]
+    assert [one.id for one in other] == [one.id for one in after]
     assert {one.worker for one in rig.operations()} == {"w1"}
 
 

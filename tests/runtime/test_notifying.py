@@ -261,6 +261,22 @@ def test_many_at_once_are_told_a_few_at_a_time(rig: Informed) -> None:
     assert heard_by(rig).most_at_once == notifying.AT_ONCE_MAX
 
 
+def test_one_that_is_being_told_is_not_told_beside_that(rig: Informed) -> None:
+    rig.far.wire.append(DROPPED)
+    heard_by(rig).takes_s = 5.0
+
+    async def script(rt: Runtime) -> None:
+        await doubt(rt)
+        assert rt.notifier is not None
+        await rt.notifier.recall()
+        await quiet(rt)
+        await rt.notifier.recall()
+        await quiet(rt)
+
+    rig.run(script, mailing(rig))
+    assert heard_by(rig).ids == ["op-a1"]
+
+
 @pytest.mark.fault("X04")
 @pytest.mark.parametrize(("side", "times"), [("before", 2), ("after", 1)])
 def test_a_crash_between_the_telling_and_its_mark_tells_it_twice_under_one_id(
@@ -305,6 +321,8 @@ def test_what_nobody_was_told_of_is_told_when_somebody_begins_to_listen(rig: Inf
 
     async def elsewhere(rt: Runtime) -> None:
         await doubt(rt, ask=Ask(tenant="other"))
+        stranger = Receipt(key="pi_7", outcome=Found(result=None))
+        await rt.receive("{}", principal="hook", tenant="other", evidence=stranger)
 
     rig.run(elsewhere, mailing(rig))
     rig.listener = listener
@@ -312,7 +330,7 @@ def test_what_nobody_was_told_of_is_told_when_somebody_begins_to_listen(rig: Inf
     assert heard_by(rig).ids == ["op-a1"]
     rig.settings = Settings(tenants=("default", "other"))
     rig.run(quiet, mailing(rig))
-    assert heard_by(rig).ids == ["op-a1", "op-a2"]
+    assert heard_by(rig).ids == ["op-a1", "op-a2", "case/unrecorded/hook/pi_7"]
 
 
 def test_what_is_over_by_then_is_not_told(rig: Informed) -> None:

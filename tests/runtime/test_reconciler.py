@@ -34,6 +34,7 @@ from tests.runtime.rig import (
     told_nothing_wrong,
     unkeyed,
 )
+from tests.runtime.stores import Fails, TroubledStore
 
 FRIDAY = {"day": "Fri"}
 LATER = Wire(arrives_s=20.0)
@@ -83,7 +84,6 @@ def test_at_recovery_what_a_crash_left_is_found_out(rig: Rig, crash_s: float) ->
 
 
 @pytest.mark.req("S4-09")
-@pytest.mark.field("H8")
 def test_two_processes_ask_one_question_at_a_time_and_settle_it_once(rig: Rig) -> None:
     """An open operation belongs to one worker; the other one looks on."""
     rig.far.wire.append(REPLY_LOST)
@@ -283,8 +283,38 @@ def test_after_a_key_may_be_forgotten_it_is_not_sent_again_and_its_absence_says_
     assert (rig.far.total, len(rig.far.sends)) == (1, 1)
 
 
-@pytest.mark.fault("X60")
 @pytest.mark.field("F7")
+def test_a_ledger_that_fails_after_the_post_posts_it_once(rig: Rig) -> None:
+    """The disk is full when the answer comes, and then the process is gone."""
+    rig.wrap = lambda store: TroubledStore(store, Fails("acknowledged"))
+    process = rig.start(book_friday, booking(rig.far))
+    rig.world.pass_time(20.0)
+    rig.kill(process)
+    assert (rig.far.total, rig.states()) == (1, [State.SENT])
+    rig.wrap = lambda store: store
+    assert isinstance(rig.run(book_friday, booking(rig.far)), Confirmed)
+    assert (rig.far.questions, rig.far.sends) == (["lookup"], ["op-a1"])
+
+
+@pytest.mark.req("S4-09")
+def test_a_round_over_many_asks_one_question_about_each(rig: Rig) -> None:
+    count = 500
+    rig.far.wire.extend([REPLY_LOST] * count)
+    book = booking(rig.far, concurrency=0)
+
+    async def script(rt: Runtime):
+        calls = (
+            rt.perform("book", {"day": f"d{n}"}, ask=Ask(session=f"s{n % 50}"), patience_s=60.0)
+            for n in range(count)
+        )
+        return await asyncio.gather(*calls)
+
+    values = rig.run(script, book)
+    assert {type(value) for value in values} == {Confirmed}
+    assert (rig.far.questions.count("lookup"), len(rig.far.sends)) == (count, count)
+
+
+@pytest.mark.fault("X60")
 def test_what_says_failed_and_landed_is_found_out_and_not_sent_again(rig: Rig) -> None:
     rig.far.wire.append(RESET)
     value = rig.run(book_friday, booking(rig.far))

@@ -14,6 +14,8 @@ from landed.core.outcome import (
     ListedEffect,
     NoAnswer,
 )
+from landed.core.plan import Wanted
+from landed.core.preview import Previewing, Similar
 from landed.core.tool import Call
 from landed.core.value import Confirmed, Failed, Unknown
 from landed.runtime import settling
@@ -32,6 +34,7 @@ from tests.runtime.rig import (
     never,
     unkeyed,
 )
+from tests.runtime.stores import Fails, TroubledStore
 
 FRIDAY = {"day": "Fri"}
 LATER = Wire(arrives_s=20.0)
@@ -206,6 +209,24 @@ def test_a_tool_that_lists_nothing_cannot_be_swept(rig: Rig) -> None:
     rig.run(script, booking(rig.far))
 
 
+def test_a_round_that_could_not_be_written_down_is_logged_and_made_again(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    listing, book = listed(rig)
+    listing.strangers = [ListedEffect(id="R77")]
+    rig.settings = Settings(sweep_every_s=10.0, tenants=())
+    rig.wrap = lambda store: TroubledStore(store, Fails("case_opened", times=2))
+
+    async def script(rt: Runtime):
+        await asyncio.sleep(45.0)  # virtual time
+        return await rt.inbox()
+
+    (case,) = rig.run(script, book)
+    assert (case.key, case.tenant) == ("R77", "default")
+    assert caplog.text.count("could not be compared: the disk is full") == 2
+    assert listing.asked[:3] == [0.0, 0.0, 0.0]
+
+
 # Effects that no record speaks of.
 
 
@@ -242,6 +263,33 @@ def test_a_lost_record_is_seen_by_its_key_and_the_same_call_again_is_another_ope
     assert (swept.listed, swept.cases) == (1, 1)
     (case,) = restored.run(lambda rt: rt.inbox(), book)
     assert (case.why, case.key, case.says) == (Why.UNRECORDED, "op-a1", "a table, R1")
+
+
+@pytest.mark.req("S4-14")
+def test_after_a_lost_record_the_same_action_looks_alike_and_is_not_done_again(rig: Rig) -> None:
+    """An identity that is derived from the arguments finds it; the key is another one."""
+    listing = Listing(rig.far)
+
+    async def alike(previewing: Previewing) -> list[Similar]:
+        held = await listing(0.0)
+        assert isinstance(held, list)
+        return [Similar(id=one.id, text=one.says) for one in held]
+
+    book = booking(rig.far, list_effects=listing, look_alike=alike, if_alike="block")
+    wanted = [Wanted(tool="book", arguments=FRIDAY)]
+
+    async def propose(rt: Runtime):
+        value = await rt.propose(wanted, ask=Ask(call_id="p1"))
+        return value, await rt.sweep("book"), await rt.inbox()
+
+    value, swept, _ = rig.run(propose, book)
+    assert (value.state, swept.cases) == ("done", 0)
+    restored = Rig(rig.world)
+    restored.far = rig.far
+    value, swept, (case,) = restored.run(propose, book)
+    assert value.state == "invalid"
+    assert "a table, R1" in value.text
+    assert (rig.far.total, case.why) == (1, Why.UNRECORDED)
 
 
 @pytest.mark.req("S4-08", "S4-52")
@@ -312,6 +360,22 @@ def test_an_id_of_any_length_is_one_case(rig: Rig) -> None:
     assert (swept.cases, len({one.id for one in cases})) == (2, 2)
     assert max(len(one.id) for one in cases) < 500
     assert max(len(one.says) for one in cases) <= 500
+
+
+@pytest.mark.parametrize("at_s", [1.0, 30.0], ids=["in flight", "in doubt"])
+def test_what_another_worker_has_in_hand_is_left_to_it(rig: Rig, at_s: float) -> None:
+    _, book = listed(rig)
+    rig.far.wire.append(REPLY_LOST)
+
+    async def own(rt: Runtime):
+        return await rt.perform("book", FRIDAY, patience_s=100.0)
+
+    owner = rig.start(own, book)
+    rig.world.pass_time(at_s)
+    swept = rig.run(lambda rt: rt.sweep("book"), book)
+    assert (swept.listed, swept.settled, swept.cases) == (1, 0, 0)
+    rig.world.wait(owner)
+    assert isinstance(owner.result(), Unknown)
 
 
 @pytest.mark.req("S4-14", "S4-09")

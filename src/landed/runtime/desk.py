@@ -1,7 +1,7 @@
 """What lies in front of a loop: its inbox, its memory, and everybody who waits for an answer."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from landed.core.arrival import (
@@ -15,6 +15,7 @@ from landed.core.arrival import (
     Told,
     Withdraw,
 )
+from landed.core.canonical import Json
 from landed.core.changes import Move, Record
 from landed.core.contract import Contract
 from landed.core.errors import ProposalError
@@ -35,6 +36,7 @@ from landed.runtime.waiting import PlanWaiter, Waiter, refuse
 WhatNext = Callable[[Scope, Rules, float], Next]
 Place = tuple[str, str]  # tenant, session
 
+SAID_MAX = 60  # characters of a value in the text of an error
 NOBODY_WAITS = "nobody waits for it any more, and it had not been sent"
 
 
@@ -353,17 +355,39 @@ def _at_work(plan: Plan) -> tuple[int, ...]:
 
 def check_same(held: Operation | Plan, wanted: Operation | Plan) -> None:
     """One ask is one call, or one plan: raise `ProposalError` when it comes again as another."""
-    if _calls(held) == _calls(wanted):
+    before, now = _calls(held), _calls(wanted)
+    if before == now:
         return
     call_id = held.call_id if isinstance(held, Plan) else held.ask.call_id
     what = "another plan" if isinstance(held, Plan) else f"{held.tool} with other arguments"
+    moved = ", ".join(_differing(before, now))
     raise ProposalError(
-        f"the call id {call_id!r} was used before, for {what} ({held.id}); give a new call a call"
-        " id of its own"
+        f"the call id {call_id!r} was used before, for {what} ({held.id}; {moved}); give a new call"
+        " a call id of its own"
     )
 
 
-def _calls(one: Operation | Plan) -> list[object]:
+def _calls(one: Operation | Plan) -> list[tuple[str, Mapping[str, Json]]]:
     if isinstance(one, Plan):
         return [(step.tool, step.arguments) for step in one.steps]
-    return [one.tool, one.arguments]
+    return [(one.tool, one.arguments)]
+
+
+Calling = Sequence[tuple[str, Mapping[str, Json]]]
+
+
+def _differing(before: Calling, now: Calling) -> Iterator[str]:
+    """Yield what is not the same: a number of steps, a tool, a field with both its values."""
+    if len(before) != len(now):
+        yield f"{len(before)} steps, now {len(now)}"
+        return
+    for number, ((tool, old), (other, new)) in enumerate(zip(before, now, strict=True), 1):
+        where = f"step {number} " if len(now) > 1 else ""
+        if tool != other:
+            yield f"{where}{tool}, now {other}"
+        for name in (name for name in {**old, **new} if old.get(name) != new.get(name)):
+            yield f"{where}{name} {_said(old.get(name))}, now {_said(new.get(name))}"
+
+
+def _said(value: Json) -> str:
+    return repr(value)[:SAID_MAX]

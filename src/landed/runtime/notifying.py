@@ -98,8 +98,6 @@ class Notifier:
     def _ended(self, case: str, ended: "asyncio.Task[None]") -> None:
         self._telling.discard(ended)
         self._known.discard(case)
-        if not ended.cancelled() and (error := ended.exception()) is not None:
-            log.error("nobody could be told of %s", case, exc_info=error)
 
     async def _tell(self, record: Record) -> None:
         """Tell of one case, and keep that it was told; a bounded number of times."""

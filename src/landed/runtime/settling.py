@@ -188,8 +188,9 @@ class Settling(Performing):
 
     async def _swept(self, tool: str, since: float) -> bool:
         """Sweep one tool in a round; whatever goes wrong is logged, and tried in the next one."""
+        tenant = next(iter(self.settings.tenants), "default")
         try:
-            swept = await self.sweep(tool, since=since, tenant=self.settings.tenants[0])
+            swept = await self.sweep(tool, since=since, tenant=tenant)
         except LandedError as error:
             log.warning("the effects of %s could not be compared: %s", tool, error)
             return False
@@ -278,7 +279,10 @@ class Settling(Performing):
             asked_at=now,
             at=now,
         )
-        await self.driver.loop_of(tenant=held.tenant, session=held.session).hand_in(back)
+        try:
+            await self.driver.loop_of(tenant=held.tenant, session=held.session).hand_in(back)
+        except ProposalError:
+            return Compared.KNOWN  # Another worker has taken it over meanwhile.
         after = await self.driver.reader.operation(held.id)
         if after.contradicted and not held.contradicted:
             return Compared.CASE

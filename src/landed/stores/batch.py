@@ -121,7 +121,7 @@ class GroupCommit(Generic[W, R]):
             if outcomes is None:
                 self._hand_over(batch)
             else:
-                _settle(batch, outcomes)
+                settle(batch, outcomes)
         if self._idle is not None and not self._is_busy and not self._idle.done():
             self._idle.set_result(None)
 
@@ -174,7 +174,7 @@ class GroupCommit(Generic[W, R]):
         self, batch: list[tuple[W, "asyncio.Future[R]"]], outcomes: Sequence[R | Exception]
     ) -> None:
         self._is_busy = False
-        _settle(batch, outcomes)
+        settle(batch, outcomes)
         # Those who wake up now may commit again in this tick, and share the next batch.
         self._tick()
 
@@ -185,7 +185,8 @@ def _result(outcome: R | Exception) -> R:
     return outcome
 
 
-def _settle(batch: list[tuple[W, "asyncio.Future[R]"]], outcomes: Sequence[R | Exception]) -> None:
+def settle(batch: list[tuple[W, "asyncio.Future[R]"]], outcomes: Sequence[R | Exception]) -> None:
+    """Tell each of those who wait what became of their item."""
     for (_, future), outcome in zip(batch, outcomes, strict=True):
         if future.done():
             continue  # Its caller was cancelled.

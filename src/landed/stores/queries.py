@@ -54,13 +54,21 @@ def read(text: str) -> dict[str, str]:
     A parameter becomes `?1`, `?2` in the order of first appearance; one after IN becomes the
     values of a JSON array (see `many`).
     """
+    return {name: _for_sqlite(sql) for name, sql in split(text).items()}
+
+
+def split(text: str) -> dict[str, str]:
+    """Split a file of queries into name → SQL as it is written there, without comments."""
     parts = _HEADING.split(text)
-    return {name: _for_sqlite(sql) for name, sql in zip(parts[1::2], parts[2::2], strict=True)}
+    return {name: _bare(sql) for name, sql in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def _bare(sql: str) -> str:
+    return "\n".join(line for line in sql.splitlines() if not line.startswith("--")).strip()
 
 
 def _for_sqlite(sql: str) -> str:
-    lines = (line for line in sql.splitlines() if not line.startswith("--"))
-    sql = _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", "\n".join(lines).strip())
+    sql = _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", sql)
     order: list[str] = []
 
     def numbered(match: re.Match[str]) -> str:

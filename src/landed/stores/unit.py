@@ -4,6 +4,7 @@ Inside it, the rows of several units are laid out one after the other (`lay_out`
 position and linked to the one before it. `Rows` is what the database then gets in few statements.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 from landed.core.changes import Changes, Guard, Record
@@ -132,12 +133,17 @@ def are_apart(units: list[Unit]) -> bool:
     return True
 
 
-def lay_out(unit: Unit, head: Head, rows: Rows, secret: bytes) -> tuple[Head, tuple[Record, ...]]:
-    """Put a unit into `rows` after `head`; return the new head and the records as stored."""
+def lay_out(
+    unit: Unit, head: Head, rows: Rows, secret: bytes, positions: Iterator[int] | None = None
+) -> tuple[Head, tuple[Record, ...]]:
+    """Put a unit into `rows` after `head`; return the new head and the records as stored.
+
+    `positions` are those that its events get, where they do not just follow on the head's.
+    """
     changes = unit.changes
     seq, hash = head.seq, head.hash
     for written, version, event, state, at, body, digest in unit.drafts:
-        seq += 1
+        seq = seq + 1 if positions is None else next(positions)
         prev, before, id = hash, written.latest_at, written.after.id
         hash = link(
             prev=prev,
