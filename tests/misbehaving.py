@@ -9,7 +9,7 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from landed.core.errors import NotSentError, RefusedError
@@ -88,9 +88,13 @@ class Life:
     away_s: float
 
 
-def drawn(seed: int) -> Drawn:
-    """Draw a world; the same for the same seed."""
-    dice = random.Random(seed)
+def drawn(seed: int, focus: str = "") -> Drawn:
+    """Draw a world, anywhere or where a `focus` of FOCI has it; the same for the same seed."""
+    dice = random.Random(f"{focus}{seed}")
+    return _anywhere(dice, seed) if not focus else FOCI[focus](dice, _anywhere(dice, seed))
+
+
+def _anywhere(dice: random.Random, seed: int) -> Drawn:
     promises = _promises(dice)
     kinds = [*ANYWHERE]
     kinds += ["copied"] if promises.get("keyed") else []
@@ -163,6 +167,90 @@ def _life(dice: random.Random) -> Life:
     )
 
 
+def _at_the_deadline(dice: random.Random, some: Drawn) -> Drawn:
+    """Requests that arrive shortly before they would be refused, and looks made around that."""
+    promises = {
+        **_PLAINLY,
+        "refuses_after_s": 30.0,
+        "settlement_lag_s": dice.choice((0.0, 20.0)),
+        "lookup": True,
+        "max_tries": 2,
+    }
+    looks = [
+        Act(what=what, seconds=dice.uniform(0.0, 16.0)) for _ in range(6) for what in _WAIT_AND_LOOK
+    ]
+    return replace(
+        some,
+        promises=promises,
+        wire=[Mishap(kind="delayed", seconds=dice.uniform(20.0, 30.5))],
+        questions=[dice.choice(("slow", "lagging", "fine")) for _ in range(14)],
+        lives=[_alone(looks)],
+    )
+
+
+def _past_the_retention(dice: random.Random, some: Drawn) -> Drawn:
+    """Nobody is there until about the time at which the key is forgotten."""
+    promises = {
+        **_PLAINLY,
+        "keyed": "key",
+        "compares_payload": True,
+        "retention_s": 300.0,
+        "lookup": dice.random() < 0.5,
+        "close": dice.random() < 0.5,
+    }
+    return replace(
+        some,
+        promises=promises,
+        wire=[Mishap(kind=dice.choice(("lost", "hang"))), *[Mishap(kind="dropped")] * 4],
+        questions=["no_answer"] * 7,
+        lives=[replace(_alone([]), away_s=dice.uniform(200.0, 420.0))],
+    )
+
+
+def _while_closing(dice: random.Random, some: Drawn) -> Drawn:
+    """Nobody waits any more for what is still on its way, and its key is to be closed."""
+    kinds = ("delayed", "delayed", "lost", "hang", "dropped", "copied")
+    acts = [Act(what="pass", seconds=2.0), Act(what="cancel"), Act(what="pass", seconds=30.0)]
+    return replace(
+        some,
+        promises={
+            **_PLAINLY,
+            "keyed": "key",
+            "compares_payload": dice.random() < 0.5,
+            "lookup": dice.random() < 0.5,
+            "close": True,
+        },
+        wire=[Mishap(kind=dice.choice(kinds), seconds=dice.choice(DELAYS_S))],
+        questions=[dice.choice(QUESTIONS) for _ in range(dice.randint(1, 6))],
+        lives=[replace(_alone(acts), killed_after_steps=dice.choice((None, 150, 300)))],
+    )
+
+
+def _alone(acts: Sequence[Act]) -> Life:
+    first = Act(what="perform")
+    return Life(acts=[first, *acts], killed_after_steps=None, seen_to_die=True, away_s=0.0)
+
+
+_WAIT_AND_LOOK = ("pass", "resolve")
+_PLAINLY: Mapping[str, Any] = {
+    "effect": "reversible",
+    "deadline_s": DEADLINE_S,
+    "escalate_after_s": ESCALATE_S,
+    "settlement_lag_s": 0.0,
+    "refuses_after_s": None,
+    "lookup": False,
+    "close": False,
+    "read_back": False,
+}
+
+# Corners that drawing at random seldom gets into.
+FOCI: Mapping[str, Callable[[random.Random, Drawn], Drawn]] = {
+    "deadline": _at_the_deadline,
+    "retention": _past_the_retention,
+    "closing": _while_closing,
+}
+
+
 @dataclass(slots=True, eq=False)
 class _Known:
     """What the service knows of one call: when it took it, when that shows, at which position."""
@@ -205,6 +293,11 @@ class Service:
     def now(self) -> float:
         """The time, UTC in seconds."""
         return self.world.clock.now()
+
+    @property
+    def taken_up(self) -> list[str]:
+        """The operations that may have arrived, oldest first."""
+        return list(self._left)
 
     def tool(self) -> Tool:
         """Return the way to reach it, under its contract."""
@@ -340,12 +433,12 @@ class Service:
         return len(self._entries)
 
     def _forget(self, key: str) -> None:
-        retention_s = self.drawn.promises.get("retention_s")
-        known = self._keys.get(key)
-        if retention_s is not None and known is not None and self.now > known.first_at + retention_s:
+        kept_s = self.drawn.promises.get("retention_s")
+        if kept_s is None:
+            return
+        if key in self._keys and self.now > self._keys[key].first_at + kept_s:
             del self._keys[key]
-        closed_at = self._closed.get(key)
-        if retention_s is not None and closed_at is not None and self.now > closed_at + retention_s:
+        if key in self._closed and self.now > self._closed[key] + kept_s:
             del self._closed[key]
 
     # Questions.
@@ -375,6 +468,7 @@ class Service:
             known = None
         if mishap in ("hang", "garbage"):
             return await _badly(mishap)
+        await asyncio.sleep(SLOW_S if mishap == "slow" else 0.0)  # virtual time
         return Absent() if known is None else Found(result=known.result)
 
     async def read_back(self, call: Call, result: object) -> LookOutcome:

@@ -18,7 +18,7 @@ from landed.testing.doubts.places import Bank, Notes, Wallet
 from landed.testing.doubts.scenario import DoubtScenario
 from landed.testing.doubts.scenarios import DOUBTS, DOUBTS_BY_NAME
 from landed.testing.doubts.scripts import refund
-from landed.testing.doubts.stage import DoubtStage, play, run
+from landed.testing.doubts.stage import play, run
 from landed.testing.doubts.teller import Teller
 from landed.testing.scenario import Ran
 from tests.reading import held, texts, when

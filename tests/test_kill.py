@@ -23,6 +23,7 @@ from landed.testing.scenarios import BOOK, BY_NAME, RESERVE
 from landed.testing.worlds.faults import Fault
 from landed.testing.worlds.serve import ServedWorld, start
 from tests.killing import Run, points_of
+from tests.sampling import sampled
 
 COMMITTED_TRIES_MAX = 2_000
 LOST = BY_NAME["reply-lost"]
@@ -100,7 +101,7 @@ def known_at(point: str) -> tuple[bool, State | None]:
 @pytest.mark.req("S0-18", "S0-52", "S0-68", "S4-05", "S4-40", "S0-43")
 @pytest.mark.field("B9", "B12")
 @pytest.mark.fault("X01", "X02", "X04", "X09")
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", sampled(POINTS, every=4))
 def test_killed_anywhere_it_leaves_the_truth_and_the_next_one_ends_well(
     point: str, runs: Iterator[Booking]
 ) -> None:
@@ -120,11 +121,11 @@ def test_killed_anywhere_it_leaves_the_truth_and_the_next_one_ends_well(
 
 @pytest.mark.req("S0-56")
 @pytest.mark.fault("X07")
-@pytest.mark.parametrize("second", points_of(LOST.name, SENT_AT)[::2])
+@pytest.mark.parametrize("second", points_of(LOST.name, SENT_AT)[::6])
 def test_killed_again_while_it_recovers_it_still_ends_well(
     second: str, runs: Iterator[Booking]
 ) -> None:
-    """Every other point; `make test-services` takes all of them, after every first one."""
+    """A sample; `make test-services` takes all of them, after every first one."""
     run = next(runs)
 
     run.is_killed_twice(SENT_AT, second)

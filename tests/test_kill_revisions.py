@@ -38,14 +38,9 @@ MISSED_PART = 10
 RELEASE_OUT = "after:send:cancel_reservation"
 
 SAMPLE = (
-    (IN_FLIGHT, "after:received#2"),
-    (IN_FLIGHT, "after:release_owed"),
     (IN_FLIGHT, "after:send:reserve_table"),
-    (IN_FLIGHT, RELEASE_OUT),
-    (FEE, "after:release_asked"),
     (FEE, "after:approved"),
     (AFTER_TEXT, "after:unwanted:text_group"),
-    (AFTER_TEXT, "before:send:cancel_reservation"),
 )
 FIRSTS = (
     (IN_FLIGHT, "before:close:reserve_table"),

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from landed.core.errors import ProposalError
+from landed.core.errors import ApprovalError, ProposalError
 from landed.core.plan import Wanted
 from landed.core.value import PlanValue
 from landed.testing import wishes
@@ -375,7 +375,7 @@ def test_somebody_elses_yes_and_a_timers_answer_nothing() -> None:
             await agent.rt.receive(
                 "yes", session=agent.session, principal=principal, delivery=f"d{n}", origin=origin
             )
-        with pytest.raises(ProposalError, match="no open question 'A1' for you"):
+        with pytest.raises(ApprovalError, match="nothing here that you could agree to"):
             await agent.rt.approve("A1", principal="bob")
         await agent.quiet()
         await agent.answer(await _hear(agent, "hello", delivery="d9"))
@@ -422,9 +422,12 @@ def test_a_yes_to_a_confirmation_that_was_overtaken_changes_nothing() -> None:
 
 
 async def _revised_quietly(agent: Agent, turn: str):
-    """Revise by an event, whose words answer no question."""
+    """Revise by an event, whose words answer no question; the user agrees by a button."""
     heard = await agent.rt.receive(
         "rain", session=agent.session, principal="ana", delivery="d3", origin="weather"
     )
-    await agent.rt.revise(turn, heard, change={"day": "Sat"})
+    shown = await agent.rt.revise(turn, heard, change={"day": "Sat"})
+    assert shown.offer is not None
+    token = shown.offer.token
+    await agent.rt.approve(token=token, principal="ana", session=agent.session)
     return heard

@@ -16,6 +16,7 @@ from landed.testing.explored.steps import steps
 from landed.testing.explored.world import Setup, World, first_world, time_of
 from landed.testing.explorer import explore, explore_equivalent, explore_mutant, main
 from landed.testing.variants import EQUIVALENTS, LIMITS, MUTANTS, Mutant
+from tests.sampling import except_for
 
 PATIENCE_S = 300  # Seconds of nothing but computing, on a machine that may have other things to do.
 
@@ -71,8 +72,15 @@ MUTANT_MARKS = {
 }
 
 
+# Walks of ten seconds and more; `make test-services` takes them too.
+LONG = frozenset({"keyed-lookup-close", "keyed-lookup-stale", "forgetful", "closing-ignored"})
+
+
 def marked(names: Iterable[str], marks: Mapping[str, list[pytest.MarkDecorator]]) -> list[Any]:
-    return [pytest.param(name, marks=marks.get(name, [])) for name in names]
+    def of(name: str) -> list[pytest.MarkDecorator]:
+        return [*marks.get(name, []), *([pytest.mark.services] if name in LONG else [])]
+
+    return [pytest.param(name, marks=of(name)) for name in names]
 
 
 # The right design.
@@ -128,7 +136,7 @@ def test_the_shortest_way_is_told_step_by_step() -> None:
 
 
 @pytest.mark.timeout(PATIENCE_S)
-@pytest.mark.parametrize("name", EQUIVALENTS)
+@pytest.mark.parametrize("name", except_for(EQUIVALENTS, LONG.__contains__))
 def test_what_may_be_taken_out_is_really_noticed_by_nothing(name: str) -> None:
     assert explore_equivalent(EQUIVALENTS[name]).holds
     assert EQUIVALENTS[name].reason

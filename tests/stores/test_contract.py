@@ -62,11 +62,22 @@ async def test_the_suite_names_what_it_ran() -> None:
     alone = await check_store(in_memory, secret=SECRET)
     assert set(CHECKS) - set(alone) == {
         "handles_see_each_other",
-        "handles_share_one_chain",
+        "handles_leave_whole_chains",
         "a_living_worker_is_left_alone",
         "claims_of_two_handles_exclude_each_other",
         "a_cancelled_caller_undoes_nothing",
     }
+
+
+async def test_two_stores_on_one_file_write_one_chain(tmp_path: Path) -> None:
+    first = open_sqlite(str(tmp_path / "agent.db"), secret=SECRET)
+    second = first.open_again()
+    for n in range(4):
+        await inserted((first, second)[n % 2], f"op-{n}")
+    entries = await first.journal()
+    assert [entry.prev for entry in entries] == ["", *(entry.hash for entry in entries[:-1])]
+    await second.close()
+    await first.close()
 
 
 @pytest.mark.fault("X19")

