@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from types import SimpleNamespace
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, Unpack, cast, get_type_hints
 
@@ -35,6 +36,9 @@ from landed.tools.threads import Threads
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
+
+LISTED_MAX = 10_000
+"""Effects that are taken of one list."""
 
 THREADS_MAX = 32
 """Threads at once for a synchronous tool whose contract gives no `concurrency`."""
@@ -91,9 +95,8 @@ def tool(
 
     `lookup(call)`, `close(call)`, `read_back(call, result)` return Found, Absent, NotYet, NoAnswer.
     The key reaches the parameter named in `keyed`, the epoch the one in `fence`, the whole call one
-    annotated `Call`; a model sees none of them. The rest of what may be given is in `Given` and in
-    `landed.core.contract.Contract`. Raises `ContractError` where it contradicts itself or does not
-    fit the function.
+    annotated `Call`. The rest of what may be given is in `Given` and in `Contract`. Raises
+    `ContractError` where it contradicts itself or does not fit the function.
     """
     if function is not None:
         raise ContractError(f"{getattr(function, '__name__', 'a tool')}: {_SAY_EFFECT}")
@@ -221,11 +224,19 @@ class FunctionTool(Generic[P, R_co]):
         if question is None:
             return NoAnswer(reason=f"{self.name} has no list of effects")
         try:
-            said = question(since)
-            said = await said if inspect.isawaitable(said) else said
-            return Listed(effects=tuple(cast("Iterable[ListedEffect]", said)))
+            said = await self._listing(partial(question, since))
+            effects = tuple(islice(cast("Iterable[ListedEffect]", said), LISTED_MAX + 1))
         except Exception as error:
             return NoAnswer(reason=described(error))
+        if len(effects) > LISTED_MAX:
+            return NoAnswer(reason=f"more than {LISTED_MAX} effects; ask since later")
+        return Listed(effects=effects)
+
+    async def _listing(self, question: Callable[[], object]) -> object:
+        """Ask in a thread, where the function is not one that can be waited for."""
+        if inspect.iscoroutinefunction(self._questions.list_effects):
+            return await cast("Awaitable[object]", question())
+        return await self._asks.run(question, wait_s=self.contract.deadline_s)
 
     async def lookup(self, call: Call) -> LookOutcome:
         """Ask the `lookup` function."""
