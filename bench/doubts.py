@@ -8,14 +8,19 @@
 import asyncio
 import os
 import statistics
+import subprocess
+import sys
 import time
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import landed
 from landed.core.key import Ask
+from landed.core.outcome import LookOutcome
 from landed.runtime.opened import Settings
-from landed.stores.sqlite import SqliteStore, open_sqlite
+from landed.stores.driver import connect
+from landed.stores.sqlite import open_sqlite
 
 UNKNOWN = 10_000
 SESSIONS = 500
@@ -24,7 +29,7 @@ TIMES = 20
 ROUND_MAX_S = 300.0
 
 
-async def never_answered(call: landed.Call) -> landed.LookOutcome:
+async def never_answered(call: landed.Call) -> LookOutcome:
     """Leave the question open for as long as the process lives."""
     await asyncio.Event().wait()
     return landed.NoAnswer(reason="the end")
@@ -42,7 +47,7 @@ class Counted:
     def __init__(self) -> None:
         self.asked: Counter[str] = Counter()
 
-    async def lookup(self, call: landed.Call) -> landed.LookOutcome:
+    async def lookup(self, call: landed.Call) -> LookOutcome:
         """Say that it landed."""
         self.asked[call.operation] += 1
         return landed.Found(result={"id": call.key})
@@ -62,7 +67,7 @@ async def leave_unknown(path: str) -> None:
 
 
 async def find_out(path: str) -> None:
-    """Have the next process find them all out, and print what that took."""
+    """Find them all out, as the next process, and print what that took."""
     counted = Counted()
 
     @landed.tool(name="pay", effect="irreversible", keyed="key", lookup=counted.lookup)
@@ -93,14 +98,57 @@ def rss_mb() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def finish(store: SqliteStore, count: int) -> None:
-    """Write so many finished records, without anything but their rows."""
-    store.connection.execute("BEGIN IMMEDIATE")
-    store.connection.execute(
+def finish(path: str, count: int) -> None:
+    """Write so many finished records into a store, of each nothing but its row."""
+    connection = connect(path, wait_ms=1_000)
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute(
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)"
         " INSERT INTO record (id, kind, tenant, session, state, version, epoch, worker, open,"
         " made, last) SELECT 'op-' || i, 'operation', 'default', 's' || (i % 1000), 'confirmed',"
-        " 3, 1, 'w' || (i % 7), 0, 1000 + i, 1000 + i FROM n",
+        " 3, 1, 'w' || (i % 7), 0, 1000000 + i, 1000000 + i FROM n",
         (count,),
     )
-    store.connection.execute("COMMIT")
+    connection.execute("COMMIT")
+    connection.close()
+
+
+async def looked_up(path: str, count: int) -> dict[str, float]:
+    """Return how long the store takes over each question, in µs, beside so many finished ones."""
+    await open_sqlite(path).close()
+    finish(path, count)
+    store = open_sqlite(path)
+    questions: dict[str, Callable[[], Awaitable[object]]] = {
+        "claim": lambda: store.claim(worker="w", now=0.0),
+        "what is open": lambda: store.open_records(tenant="default", session="s1", worker="w1"),
+        "what waits": lambda: store.waiting(tenant="default"),
+    }
+    taken: dict[str, float] = {}
+    for name, ask in questions.items():
+        each: list[float] = []
+        for _ in range(TIMES):
+            begun = time.perf_counter()
+            assert await ask() == ()
+            each.append((time.perf_counter() - begun) * 1e6)
+        taken[name] = statistics.median(each)
+    await store.close()
+    return taken
+
+
+async def compare(directory: str) -> None:
+    """Print what a round takes, and what finding the few among many does."""
+    await leave_unknown(f"{directory}/doubts.db")
+    # In a process of its own: what another round had in memory would hide what this one needs.
+    subprocess.run([sys.executable, "-m", "bench.doubts", f"{directory}/doubts.db"], check=True)
+    few, many = [
+        await looked_up(f"{directory}/finished-{count}.db", count) for count in FINISHED.values()
+    ]
+    for name, taken in many.items():
+        print(
+            f"{name}: {taken:.0f} µs among a million finished records, {taken / few[name]:.1f} of what"
+            f" it takes among a thousand"
+        )
+
+
+if __name__ == "__main__":
+    asyncio.run(find_out(sys.argv[1]))

@@ -4,7 +4,6 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from types import SimpleNamespace
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, Unpack, cast, get_type_hints
 
@@ -36,9 +35,6 @@ from landed.tools.threads import Threads
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
-
-LISTED_MAX = 10_000
-"""Effects that are taken of one list."""
 
 THREADS_MAX = 32
 """Threads at once for a synchronous tool whose contract gives no `concurrency`."""
@@ -95,8 +91,7 @@ def tool(
 
     `lookup(call)`, `close(call)`, `read_back(call, result)` return Found, Absent, NotYet, NoAnswer.
     The key reaches the parameter named in `keyed`, the epoch the one in `fence`, the whole call one
-    annotated `Call`. The rest of what may be given is in `Given` and in `Contract`. Raises
-    `ContractError` where it contradicts itself or does not fit the function.
+    annotated `Call`. Raises `ContractError` for what contradicts itself, or does not fit.
     """
     if function is not None:
         raise ContractError(f"{getattr(function, '__name__', 'a tool')}: {_SAY_EFFECT}")
@@ -225,18 +220,18 @@ class FunctionTool(Generic[P, R_co]):
             return NoAnswer(reason=f"{self.name} has no list of effects")
         try:
             said = await self._listing(partial(question, since))
-            effects = tuple(islice(cast("Iterable[ListedEffect]", said), LISTED_MAX + 1))
+            return Listed(effects=tuple(cast("Iterable[ListedEffect]", said)))
         except Exception as error:
             return NoAnswer(reason=described(error))
-        if len(effects) > LISTED_MAX:
-            return NoAnswer(reason=f"more than {LISTED_MAX} effects; ask since later")
-        return Listed(effects=effects)
 
     async def _listing(self, question: Callable[[], object]) -> object:
         """Ask in a thread, where the function is not one that can be waited for."""
-        if inspect.iscoroutinefunction(self._questions.list_effects):
-            return await cast("Awaitable[object]", question())
-        return await self._asks.run(question, wait_s=self.contract.deadline_s)
+        asked: object = self._questions.list_effects
+        called = asked if inspect.isroutine(asked) else type(asked).__call__
+        waits = inspect.iscoroutinefunction(called)
+        wait_s = self.contract.deadline_s
+        said = question() if waits else await self._asks.run(question, wait_s=wait_s)
+        return await cast("Awaitable[object]", said) if inspect.isawaitable(said) else said
 
     async def lookup(self, call: Call) -> LookOutcome:
         """Ask the `lookup` function."""

@@ -1,0 +1,85 @@
+"""A proxy before Postgres that cuts a connection at the COMMIT, before or after it took effect."""
+
+import asyncio
+import contextlib
+import tempfile
+from collections.abc import AsyncIterator
+from enum import StrEnum
+from pathlib import Path
+
+COMMIT = b"Q\x00\x00\x00\x0bCOMMIT\x00"
+
+
+class Cut(StrEnum):
+    BEFORE = "before"  # The server never gets it, and sees the connection end.
+    AFTER = "after"  # The server did it; the answer gets lost.
+    HELD = "held"  # The server never gets it, and does not see that anybody left.
+    NEVER_BACK = "never back"  # As `after`, and nobody gets through any more.
+
+
+class Proxy:
+    """Passes everything on, until it is told to cut at a coming COMMIT."""
+
+    def __init__(self, upstream: Path) -> None:
+        self._upstream = upstream
+        self.directory = tempfile.mkdtemp(prefix="landed-proxy-")
+        self.cuts: list[Cut] = []  # One for each COMMIT to come, in order.
+        self.commits = 0
+        self.is_down = False
+        self._writers: list[asyncio.StreamWriter] = []
+
+    async def serve(self, client: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+        self._writers.append(back)
+        if self.is_down:
+            back.close()
+            return
+        server, forth = await asyncio.open_unix_connection(str(self._upstream))
+        self._writers.append(forth)
+        answering = asyncio.create_task(self._pass_on(server, back))
+        held = False
+        with contextlib.suppress(OSError):
+            while asked := await client.read(65536):
+                cut = self._cut(asked)
+                if cut in (Cut.AFTER, Cut.NEVER_BACK):
+                    answering.cancel()
+                    forth.write(asked)
+                    assert await server.read(65536)
+                if cut is not None:
+                    held = cut is Cut.HELD
+                    self.is_down = cut is Cut.NEVER_BACK
+                    break
+                forth.write(asked)
+                await forth.drain()
+        answering.cancel()
+        back.close()
+        if not held:
+            forth.close()
+
+    async def close(self) -> None:
+        for writer in self._writers:
+            writer.close()
+
+    def _cut(self, asked: bytes) -> Cut | None:
+        if COMMIT not in asked:
+            return None
+        self.commits += 1
+        return self.cuts.pop(0) if self.cuts else None
+
+    async def _pass_on(self, server: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while said := await server.read(65536):
+                back.write(said)
+                await back.drain()
+            back.close()
+
+
+@contextlib.asynccontextmanager
+async def proxied(upstream: Path) -> AsyncIterator[Proxy]:
+    proxy = Proxy(upstream)
+    path = f"{proxy.directory}/.s.PGSQL.5432"
+    listening = await asyncio.start_unix_server(proxy.serve, path)
+    try:
+        yield proxy
+    finally:
+        listening.close()
+        await proxy.close()
