@@ -1,14 +1,13 @@
 """Measures doubt: a round over ten thousand unknown operations, and finding the few among many.
 
-    a process comes up over ten thousand operations that another one left in doubt: how many
-    questions that takes (one each), how long, and what it adds to memory; and how long the store
-    takes to say what is open, and what waits for a person, beside a million finished records.
+a process comes up over ten thousand operations that another one left in doubt: how many
+questions that takes (one each), how long, and what it adds to memory; and how long the store
+takes to say what is open, and what waits for a person, beside a million finished records.
 """
 
 import asyncio
 import os
 import statistics
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -139,14 +138,16 @@ async def compare(directory: str) -> None:
     """Print what a round takes, and what finding the few among many does."""
     await leave_unknown(f"{directory}/doubts.db")
     # In a process of its own: what another round had in memory would hide what this one needs.
-    subprocess.run([sys.executable, "-m", "bench.doubts", f"{directory}/doubts.db"], check=True)
+    command = (sys.executable, "-m", "bench.doubts", f"{directory}/doubts.db")
+    process = await asyncio.create_subprocess_exec(*command)
+    assert await process.wait() == 0
     few, many = [
         await looked_up(f"{directory}/finished-{count}.db", count) for count in FINISHED.values()
     ]
     for name, taken in many.items():
         print(
-            f"{name}: {taken:.0f} µs among a million finished records, {taken / few[name]:.1f} of what"
-            f" it takes among a thousand"
+            f"{name}: {taken:.0f} µs among a million finished records, {taken / few[name]:.1f}"
+            " of what it takes among a thousand"
         )
 
 

@@ -1,8 +1,8 @@
 """Measures plans: four steps as one plan beside four single performs, and a long preview.
 
-    a plan shares the commit of one step's outcome with the next step's start, so that four steps
-    cost five durable commits where four performs cost eight; the preview of a hundred steps is
-    given in CPU, with the hash that a yes is bound to.
+a plan shares the commit of one step's outcome with the next step's start, so that four steps
+cost five durable commits where four performs cost eight; the preview of a hundred steps is
+given in CPU, with the hash that a yes is bound to.
 """
 
 import statistics

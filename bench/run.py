@@ -1,8 +1,8 @@
 """Measures `landed` against floors, as ratios within one run: `make bench`.
 
     one durable perform of a no-op tool, against the same rows written by hand, at concurrency 1
-    and 64; the CPU it costs; plans beside single performs (`bench.plans`); and how long
-    `import landed` and `landed --version` take.
+    and 64; the CPU it costs; plans beside single performs (`bench.plans`); a round over ten
+    thousand doubts (`bench.doubts`); and how long `import landed` and `landed --version` take.
 
 The machine is shared and noisy, so both sides run in turns and the medians are compared.
 """
@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 import landed
-from bench import plans
+from bench import doubts, plans
 from bench.floor import Recorded, recording, replay
 
 PERFORMS = {1: 300, 64: 1920}
@@ -103,6 +103,7 @@ def main() -> None:
         for at_once in PERFORMS:
             asyncio.run(compare(Path(directory), at_once=at_once))
         asyncio.run(plans.compare(directory))
+        asyncio.run(doubts.compare(directory))
     asyncio.run(plans.preview())
     start_up()
 

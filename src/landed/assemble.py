@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 
 from landed.core.errors import ContractError, StoreError
+from landed.core.pacing import Pacing
 from landed.core.store import Store
 from landed.core.tool import Tool
 from landed.runtime.notifying import Notify
@@ -24,18 +25,21 @@ async def open_runtime(
     permissions: Permissions | None = None,
     secret: bytes | Sequence[bytes] = b"",
     notify: Notify | None = None,
+    pacing: Pacing | None = None,
 ) -> AsyncGenerator[Runtime]:
     """Open a runtime on a store and enter it; the way to use `landed`.
 
         async with landed.open("sqlite:///agent.db", tools=[reserve_table]) as rt:
             value = await rt.perform(reserve_table, {"day": "Fri"})
 
-    `store` is `sqlite:///relative.db`, `sqlite:////absolute.db` or `sqlite://:memory:`. `tools` are
-    decorated with `@landed.tool` or made by `landed.tools`. `plan_for` makes the calls of an
-    intent, purely. `permissions` says who may do what. With a `secret` the journal's links are
-    keyed and approvals are sealed; to rotate it, give the new one and then the old ones, which stay
-    good. `notify` is told of each case that opens. Raises `ContractError` for a tool that
-    contradicts itself and `StoreError` for a store that cannot be opened; the text says what to do.
+    `store` is `sqlite:///relative.db`, `sqlite:////absolute.db`, `sqlite://:memory:` or
+    `postgresql://user@host/database` (needs `landed[postgres]`). `tools` are decorated with
+    `@landed.tool` or made by `landed.tools`. `plan_for` makes the calls of an intent, purely.
+    `permissions` says who may do what. With a `secret` the journal's links are keyed and approvals
+    are sealed; to rotate it, give the new one and then the old ones, which stay good. `notify` is
+    told of each case that opens; `pacing` says how fast what may leave. Raises `ContractError` for
+    a tool that contradicts itself and `StoreError` for a store that cannot be opened; the text says
+    what to do.
     """
     registered = _permitted(register(tools), permissions)
     secrets = (secret,) if isinstance(secret, bytes) else tuple(secret) or (b"",)
@@ -49,6 +53,7 @@ async def open_runtime(
             permissions=permissions,
             secrets=secrets,
             notify=notify,
+            pacing=pacing,
         )
         async with runtime:
             yield runtime
@@ -69,13 +74,23 @@ def _permitted(tools: dict[str, Tool], permissions: Permissions | None) -> dict[
 
 async def open_store(url: str, *, secret: bytes = b"", older: tuple[bytes, ...] = ()) -> Store:
     """Open the store that a URL names; what was written with an `older` secret stays good."""
+    if url.startswith(("postgresql://", "postgres://")):
+        return await _open_postgres(url, secret=secret, older=older)
     if not url.startswith("sqlite://"):
         raise StoreError(
             f"{url!r} names no store that is known; use sqlite:///relative.db,"
-            " sqlite:////absolute.db or sqlite://:memory:"
+            " sqlite:////absolute.db, sqlite://:memory: or postgresql://user@host/database"
         )
     from landed.stores.sqlite import open_sqlite
 
     path = url.removeprefix("sqlite://")
     file = path if path == ":memory:" else path[1:]
     return open_sqlite(file, secret=secret, older=older)
+
+
+async def _open_postgres(url: str, *, secret: bytes, older: tuple[bytes, ...]) -> Store:
+    try:
+        from landed.stores.postgres import open_postgres
+    except ImportError as error:
+        raise StoreError("a store in Postgres needs psycopg; install landed[postgres]") from error
+    return await open_postgres(url, secret=secret, older=older)

@@ -11,6 +11,8 @@ from click.testing import CliRunner, Result
 
 from landed.cli.main import landed
 from landed.testing import scenarios
+from landed.testing.doubts.scenario import DoubtScenario
+from landed.testing.doubts.scenarios import DOUBTS_BY_NAME
 from landed.testing.invoices.scenario import InvoiceScenario
 from landed.testing.invoices.scenarios import INVOICES_BY_NAME
 from landed.testing.scenario import Scenario
@@ -18,7 +20,11 @@ from landed.testing.scenarios import BY_NAME, SCENARIOS
 
 MEMBERS = ["scenario", "timeline", "world", "reconciled", "history", "message", "as_described"]
 AFTER_SEND = "after:send:reserve_table"
-EVERY: dict[str, Scenario | InvoiceScenario] = {**BY_NAME, **INVOICES_BY_NAME}
+EVERY: dict[str, Scenario | InvoiceScenario | DoubtScenario] = {
+    **BY_NAME,
+    **INVOICES_BY_NAME,
+    **DOUBTS_BY_NAME,
+}
 
 
 def demo(*arguments: str) -> Result:
@@ -148,7 +154,7 @@ def test_all_is_a_table_of_every_scenario() -> None:
 
     heading, *rows = said.output.splitlines()
     assert said.exit_code == 0
-    assert "what the restaurant or the books hold" in heading
+    assert "what the far side holds" in heading
     cells = {row.split()[0]: re.split(" {2,}", row) for row in rows}
     assert list(cells) == list(EVERY)
     assert all(described == "yes" for *_, described in cells.values())

@@ -12,10 +12,10 @@ import pytest
 
 from landed.core.errors import ContractError, ProposalError
 from landed.core.outcome import Acknowledged, NoAnswer, Refused
+from landed.core.pacing import Backoff
 from landed.testing.loop import VirtualLoop
 from landed.tools.egress import CheckedTransport, SignedTransport
 from landed.tools.http import HttpTool
-from landed.tools.pacing import Backoff
 from landed.tools.signing import Rejected, Replayed, Verified, Verifier, new_secret
 from landed.tools.webhook import PAYLOAD_MAX_BYTES, Delivered, Tries, Webhook
 from tests.tools.calls import call_of, run

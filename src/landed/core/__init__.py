@@ -1,7 +1,7 @@
 """The pure decisions of `landed`: no clock, no chance, no network, no disk.
 
 Reading order: errors · canonical · event · outcome · changes · contract · declared · key ·
-operation · operation_record · absorb · doubt · lease · case · reference · preview · plan ·
+operation · operation_record · absorb · doubt · lease · pacing · case · reference · preview · plan ·
 approval · yes_words · yes · question · revision · undo · stop · journal · sentences ·
 plan_sentences · telling · value · session · history · report · audit_rows · audit · rules ·
 arrival · scope · draft · operating · advancing · releasing · undoing · stopping · ruling ·

@@ -18,6 +18,7 @@ from landed.core.contract import Contract
 from landed.core.event import Event
 from landed.core.operation import Evidence, Happened, Operation, Source, held_by, moved
 from landed.core.operation_record import to_record
+from landed.core.pacing import Leaving
 from landed.core.plan import BORN, Plan, PlanEvent, plan_moved, plan_record
 from landed.core.question import (
     About,
@@ -95,6 +96,15 @@ class Draft:
     def contract_of(self, operation: Operation) -> Contract:
         """Return the contract an operation was made under."""
         return self.scope.contracts[operation.contract]
+
+    def may_leave(self, operation: Operation, kind: Leaving) -> bool:
+        """Whether the pace of its service lets it leave now; else it comes back in its turn."""
+        service = self.contract_of(operation).service
+        at = self.scope.turn(service, operation.id, kind)
+        if at <= self.now:
+            return True
+        self.wakes[operation.id] = at
+        return False
 
     def answer(self, arrival: Arrival, says: str) -> None:
         """Say to whoever handed an arrival in what came of it."""

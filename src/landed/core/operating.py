@@ -22,6 +22,7 @@ from landed.core.doubt import (
 from landed.core.draft import Draft
 from landed.core.operation import Happened, Operation, Source, State
 from landed.core.outcome import NoAnswer, Prepared
+from landed.core.pacing import Leaving
 from landed.core.scope import (
     Asking,
     Prepare,
@@ -68,8 +69,12 @@ def _send_when_due(draft: Draft, operation: Operation) -> None:
         _prepare(draft, operation)
     elif draft.now < due:
         draft.wakes[operation.id] = min(due, operation.send_by)
-    elif _has_place(draft, operation):
+    elif _has_place(draft, operation) and draft.may_leave(operation, _kind(operation)):
         _send(draft, operation, Happened.SENT)
+
+
+def _kind(operation: Operation) -> Leaving:
+    return Leaving.AGAIN if operation.tries else Leaving.FIRST
 
 
 def _holder_of(draft: Draft, operation: Operation) -> str:
@@ -152,7 +157,7 @@ def _send(draft: Draft, operation: Operation, event: Happened) -> None:
 
 
 def _send_again(draft: Draft, operation: Operation) -> None:
-    if _has_place(draft, operation):
+    if _has_place(draft, operation) and draft.may_leave(operation, Leaving.AGAIN):
         _send(draft, operation, Happened.RESENT)
 
 
@@ -250,8 +255,9 @@ def _close(draft: Draft, operation: Operation) -> None:
 
 
 def _put(draft: Draft, operation: Operation, question: Question) -> None:
-    draft.asking.add(operation.id)
-    draft.commands.append(Put(operation=operation, question=question))
+    if draft.may_leave(operation, Leaving.QUESTION):
+        draft.asking.add(operation.id)
+        draft.commands.append(Put(operation=operation, question=question))
 
 
 _QUESTIONS: Mapping[type[Verdict], Question] = {

@@ -16,9 +16,18 @@ from landed.core.changes import Changes
 from landed.core.contract import Contract
 from landed.core.key import Ask
 from landed.core.operation import Operation
+from landed.core.pacing import Leaving
 from landed.core.plan import Plan
 from landed.core.question import Question
 from landed.core.undo import Release
+
+Turn = Callable[[str, str, Leaving], float]
+"""Says when something may leave for a service: its name, what would leave, and of which kind."""
+
+
+def at_once(service: str, key: str, kind: Leaving) -> float:
+    """Let everything leave at once: where no pace was given."""
+    return 0.0
 
 
 def no_new_id(kind: str) -> str:
@@ -80,7 +89,8 @@ class Scope:
     what the person is spoken to in; `keys` what approvals are sealed with, the first for new ones;
     `holders` which operation of elsewhere holds a name that is wanted here; `running` what this
     process is waiting for; `slots` how many more sends a tool may have at once, for tools that
-    bound it. While `draining` nothing new is started.
+    bound it. `turn` says when something may leave for a service. While `draining` nothing new is
+    started.
     """
 
     operations: Mapping[str, Operation]
@@ -101,6 +111,7 @@ class Scope:
     holders: Mapping[str, str] = field(default_factory=dict[str, str])
     running: frozenset[Running] = frozenset()
     slots: Mapping[str, int] = field(default_factory=dict[str, int])
+    turn: Turn = at_once
     draining: bool = False
 
 

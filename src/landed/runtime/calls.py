@@ -51,6 +51,7 @@ class Calls:
     tell: Callable[[CameBack | Observed | Priced | Checked | Readied], None]
     over: Callable[[Operation], None]
     checker: Callable[[Check], Awaitable[Checked]]
+    heard: Callable[[str, SendOutcome], None]
     running: dict[Running, "asyncio.Task[None]"] = field(
         default_factory=dict[Running, "asyncio.Task[None]"]
     )
@@ -283,6 +284,7 @@ class Calls:
         )
 
     def _replied(self, operation: Operation, outcome: SendOutcome) -> None:
+        self.heard(self.contracts[operation.contract].service, outcome)
         self.running.pop(Sending(operation=operation.id, attempt=operation.tries), None)
         self.tell(
             Replied(

@@ -31,6 +31,7 @@ from landed.runtime.clock import Clock
 from landed.runtime.following import Following
 from landed.runtime.listening import Listeners
 from landed.runtime.memory import Memory
+from landed.runtime.paced import Paced
 from landed.runtime.waiting import PlanWaiter, Waiter, refuse
 
 WhatNext = Callable[[Scope, Rules, float], Next]
@@ -63,6 +64,7 @@ class Setting:
     language: str
     slots: dict[str, int]
     keys: tuple[bytes, ...]
+    paced: Paced
     check: Callable[[Check], Awaitable[Checked]]
     learn: Callable[[Record], Awaitable[None]]
     awaken: Callable[["Desk"], bool]
@@ -103,6 +105,7 @@ class Desk:
             tell=self.tell,
             over=self.send_over,
             checker=setting.check,
+            heard=setting.paced.heard,
         )
         self.following = Following(
             store=setting.store,

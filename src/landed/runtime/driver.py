@@ -10,6 +10,7 @@ from landed.core.changes import Kind, Record
 from landed.core.declared import digest_of
 from landed.core.errors import LandedError, ProposalError, StoreError
 from landed.core.next import what_next
+from landed.core.pacing import Pacing
 from landed.core.rules import Rules
 from landed.core.scope import Check
 from landed.core.session import contract_id, contracts_of, seeing
@@ -18,6 +19,7 @@ from landed.core.tool import Tool
 from landed.runtime.clock import Clock, Ids
 from landed.runtime.desk import Desk, Place, Setting, WhatNext
 from landed.runtime.loop import SessionLoop
+from landed.runtime.paced import Paced
 from landed.runtime.reader import Reader
 
 log = logging.getLogger("landed")
@@ -38,6 +40,7 @@ class Driver:
     ids: Ids
     check: Callable[[Check], Awaitable[Checked]]
     keys: tuple[bytes, ...] = (b"",)
+    pacing: Pacing | None = None
     language: str = "en"
     what_next: WhatNext = what_next
     decides_only: bool = False
@@ -63,6 +66,7 @@ class Driver:
             new_id=self.ids.new,
             language=self.language,
             keys=self.keys,
+            paced=Paced(self.pacing, self.clock, self.ids),
             check=self.check,
             slots={name: bound for name, bound in bounded.items() if bound},
             learn=self.learn,

@@ -206,6 +206,7 @@ class SessionLoop(Desk):
             holders=self.holders,
             running=frozenset(self.calls.running),
             slots=setting.slots,
+            turn=setting.paced.turn,
             draining=self.draining,
         )
 

@@ -14,6 +14,7 @@ from landed.core.contract import Contract
 from landed.core.errors import ContractError
 from landed.core.lease import Lease
 from landed.core.next import what_next, what_was_said
+from landed.core.pacing import Pacing
 from landed.core.rules import RULES, Rules
 from landed.core.store import Store
 from landed.core.tool import Tool
@@ -35,8 +36,9 @@ class Parts(TypedDict, total=False):
     `rules` and `what_next` decide (a simulation may run wrong ones), `clock` and `ids` are time and
     chance, `worker` and `lease` name this process and how long its claims stand. `plan_for` makes
     calls of an intent, `permissions` says who may do what, `secrets` seal (the first is today's),
-    `notify` is told of cases. One that `decides_only` claims nothing of others and starts nothing:
-    what somebody decides is written down, and carried out by a worker that has the tools.
+    `notify` is told of cases, `pacing` says how fast what may leave. One that `decides_only` claims
+    nothing of others and starts nothing: what somebody decides is written down, and carried out by
+    a worker that has the tools.
     """
 
     rules: Rules
@@ -49,6 +51,7 @@ class Parts(TypedDict, total=False):
     permissions: Permissions | None
     secrets: tuple[bytes, ...]
     notify: Notify | None
+    pacing: Pacing | None
     decides_only: bool
 
 
@@ -109,6 +112,7 @@ def _driver(
         language=bounds.language,
         keys=tuple(map(sealing_key, parts.get("secrets", (b"",)))),
         check=foreseer.check,
+        pacing=parts.get("pacing"),
         decides_only=decides_only,
     )
 

@@ -243,16 +243,17 @@ class PostgresStore:
     async def _read(self, ask: Callable[[Connection], Awaitable[R]]) -> R:
         self._require_usable()
         self._transactions.require_whole()
-        for _ in range(_READS_MAX):
+        attempt = 0
+        while True:
             try:
                 async with self._pool.connection() as connection:
                     return await ask(connection)
             except (*DRIVER_ERRORS, OverflowError, ValueError) as error:
-                meant = store_error(error, self._settings.place)
+                attempt += 1
                 # A pool that waited in vain has waited long enough.
-                if isinstance(error, psycopg_pool.PoolTimeout) or not is_loss(error):
-                    raise meant from error
-        raise meant
+                is_over = isinstance(error, psycopg_pool.PoolTimeout) or attempt == _READS_MAX
+                if is_over or not is_loss(error):
+                    raise store_error(error, self._settings.place) from error
 
     def _require_usable(self) -> None:
         self._require_own_process()

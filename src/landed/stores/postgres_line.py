@@ -26,7 +26,6 @@ _PAUSE_MAX_S = 1.0
 _ADVICE: tuple[tuple[str, str], ...] = (
     # The beginning of the error's code, and what to do; the first that fits is told.
     ("25006", "it is read-only: a standby, or set so; connect to the primary"),
-    ("0A000", "it is read-only: a standby, or set so; connect to the primary"),
     ("53300", "it is out of connections; raise max_connections, or put PgBouncer in front of it"),
     ("53", "it is out of disk or memory; make room and try again"),
     ("55P03", "another transaction holds what this one needs; end it, or wait, and try again"),
@@ -36,6 +35,15 @@ _ADVICE: tuple[tuple[str, str], ...] = (
     ("42P01", "tables of landed are gone; restore them from a backup"),
     ("22", "a value does not fit; nothing was written"),
     ("P0001", "its own rules refused it; nothing was written"),
+)
+
+# Before there is a connection, libpq tells no code, only a sentence; nor does a standby that is
+# asked for a transaction's number.
+_SIGNS = (
+    ("too many", "53300"),
+    ("does not exist", "3D000"),
+    ("password", "28"),
+    ("during recovery", "25006"),
 )
 
 
@@ -95,7 +103,7 @@ class Line:
             self._connection = None
 
 
-def options(settings: Settings) -> dict[str, object]:
+def options(settings: Settings) -> dict[str, Any]:
     """Return how every connection is set."""
     return {
         "autocommit": True,
@@ -111,7 +119,7 @@ def options(settings: Settings) -> dict[str, object]:
 
 async def connect(settings: Settings) -> Connection:
     """Open a connection; raises what psycopg raises."""
-    return await psycopg.AsyncConnection.connect(settings.url, **options(settings))  # type: ignore[arg-type]
+    return await psycopg.AsyncConnection.connect(settings.url, **options(settings))
 
 
 async def run(
@@ -145,9 +153,8 @@ def store_error(error: BaseException, place: str) -> StoreError:
     for start, advice in _ADVICE:
         if (code or "").startswith(start):
             return StoreError(f"{place}: {advice} ({said})")
-    # Before there is a connection, libpq tells no code, only a sentence.
-    for sign, start in (("too many", "53300"), ("does not exist", "3D000"), ("password", "28")):
-        if code is None and sign in said:
+    for sign, start in _SIGNS:
+        if code in (None, "XX000") and sign in said:
             return StoreError(f"{place}: {dict(_ADVICE)[start]} ({said})")
     if is_loss(error):
         return StoreError(

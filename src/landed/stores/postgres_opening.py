@@ -90,9 +90,7 @@ async def _missing(
     return [migration for migration in known if migration.version not in applied]
 
 
-async def _migrate(
-    connection: Connection, known: Sequence[Migration], settings: Settings
-) -> None:
+async def _migrate(connection: Connection, known: Sequence[Migration], settings: Settings) -> None:
     async with connection.transaction():
         await run(connection, f"SELECT pg_advisory_xact_lock({_OPENERS})")
         await run(connection, _LEDGER)

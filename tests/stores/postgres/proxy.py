@@ -42,6 +42,7 @@ class Proxy:
                 cut = self._cut(asked)
                 if cut in (Cut.AFTER, Cut.NEVER_BACK):
                     answering.cancel()
+                    await asyncio.wait({answering})
                     forth.write(asked)
                     assert await server.read(65536)
                 if cut is not None:

@@ -2,8 +2,8 @@
 
 A program is a list of `Unit`s that know nothing of versions and epochs. `compare` turns each into
 `Changes` against the state of the reference, some of them stale or under a lost claim on purpose,
-and demands the same records, errors, names and journal from the store. A refused unit may leave gaps
-between positions and between epochs, so these are demanded to rise, and are then taken over from the
+and demands the same records, errors, names and journal from the store. A refused unit may leave
+gaps between positions and between epochs; so these must only rise, and are taken over from the
 store.
 """
 

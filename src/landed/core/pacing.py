@@ -16,11 +16,8 @@ budget is that of Finagle's `RetryBudget`, judged so that it errs on the side of
 """
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
 SEATS_MAX = 100_000
@@ -49,23 +46,6 @@ class Backoff:
         """Return the pause after so many failures in a row, from 1."""
         doubled = self.first_s * 2.0 ** min(max(failures, 1) - 1, STRIKES_MAX)
         return min(doubled, self.longest_s) * (1.0 - chance / 2.0)
-
-
-def retry_after_s(header: str, now: float) -> float | None:
-    """Read a `Retry-After`: seconds, or a date (RFC 9110 §10.2.3), here with `now` in UTC.
-
-    Returns the wait from now, 0 to RETRY_AFTER_MAX_S; None for what is neither.
-    """
-    text = header.strip()
-    if re.fullmatch(r"[0-9]{1,12}", text):
-        return min(float(text), RETRY_AFTER_MAX_S)
-    try:
-        at = parsedate_to_datetime(text)
-        there = at if at.tzinfo else at.replace(tzinfo=UTC)
-        wait_s = (there - datetime.fromtimestamp(now, UTC)).total_seconds()
-    except (ValueError, OverflowError, TypeError):
-        return None
-    return min(max(wait_s, 0.0), RETRY_AFTER_MAX_S)
 
 
 class Leaving(StrEnum):

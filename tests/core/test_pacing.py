@@ -10,16 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from landed.tools import pacing
-from landed.tools.pacing import (
-    RETRY_AFTER_MAX_S,
-    SLICES,
-    Backoff,
-    Leaving,
-    Pace,
-    Pacing,
-    retry_after_s,
-)
+from landed.core.pacing import RETRY_AFTER_MAX_S, SLICES, Backoff, Leaving, Pace, Pacing
+from landed.core import pacing
+from landed.tools.retry_after import retry_after_s
 
 NOW = 1_000.0
 FIRST, AGAIN, QUESTION = Leaving.FIRST, Leaving.AGAIN, Leaving.QUESTION
