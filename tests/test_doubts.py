@@ -212,6 +212,7 @@ def test_a_model_that_calls_again_while_nobody_knows_hears_of_the_first_call() -
 
 
 @pytest.mark.req("S4-35", "S4-37", "S4-34")
+@pytest.mark.fault("X55")
 def test_a_position_makes_an_absence_a_no_and_without_one_it_is_too_early() -> None:
     ran = run(DOUBTS_BY_NAME["lagging-read-positions"])
 
@@ -232,6 +233,8 @@ def test_nothing_is_sent_on_the_word_of_a_replica_that_lags() -> None:
 
 
 @pytest.mark.req("S4-32")
+@pytest.mark.field("E6")
+@pytest.mark.fault("X59")
 def test_a_silent_drop_is_failed_with_a_position_unknown_without_and_never_confirmed() -> None:
     with_one, without = (run(DOUBTS_BY_NAME[f"silent-no-op{which}"]) for which in ("", "-unknown"))
 
@@ -253,6 +256,8 @@ def test_what_never_became_visible_goes_again_under_its_key_where_that_is_safe()
 
 
 @pytest.mark.req("S4-38")
+@pytest.mark.field("G3")
+@pytest.mark.fault("X56")
 def test_past_the_retention_of_its_key_it_is_looked_for_and_not_sent() -> None:
     ran = run(DOUBTS_BY_NAME["key-retention"])
 

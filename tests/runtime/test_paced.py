@@ -14,6 +14,7 @@ from landed.runtime.runtime import Runtime
 from landed.stores.sqlite import open_sqlite
 from landed.testing.sim import World, current_process
 from landed.tools.function import FunctionTool, tool
+from tests.runtime.rig import Rig
 
 MANY = 40
 DAY_S = 86_400.0
@@ -73,11 +74,13 @@ def carry_out(world: World, service: Service, pacing: Pacing | None) -> list[obj
 
 
 @pytest.mark.fault("X66")
-def test_after_a_429_nothing_leaves_before_its_time_and_then_at_the_pace_under_the_same_key(world):
-    began = world.clock.now()
-    service = Service(world, back_at=began + 30.0, wait_s=30.0)
+def test_after_a_429_nothing_leaves_before_its_time_and_then_at_the_pace_with_its_key(
+    rig: Rig,
+):
+    began = rig.world.clock.now()
+    service = Service(rig.world, back_at=began + 30.0, wait_s=30.0)
 
-    values = carry_out(world, service, Pacing(usual=Pace(per_s=2.0, burst=4, again_floor=MANY)))
+    values = carry_out(rig.world, service, Pacing(usual=Pace(per_s=2.0, burst=4, again_floor=MANY)))
 
     assert all(isinstance(value, Confirmed) for value in values)
     times = [at - began for at, _, _ in service.sends]
@@ -88,22 +91,22 @@ def test_after_a_429_nothing_leaves_before_its_time_and_then_at_the_pace_under_t
 
 
 @pytest.mark.fault("X76")
-def test_in_an_outage_sends_again_are_a_tenth_of_the_first_ones(world):
-    began = world.clock.now()
-    service = Service(world, back_at=began + 50.0)
+def test_in_an_outage_sends_again_are_a_tenth_of_the_first_ones(rig: Rig):
+    began = rig.world.clock.now()
+    service = Service(rig.world, back_at=began + 50.0)
     pace = Pace(per_s=1000.0, burst=1000, again_floor=3, window_s=60.0)
 
-    values = carry_out(world, service, Pacing(usual=pace))
+    values = carry_out(rig.world, service, Pacing(usual=pace))
 
     assert all(isinstance(value, Confirmed) for value in values)
     again = [at for at, _, attempt in service.sends if attempt > 1 and at < began + 50.0]
     assert 1 <= len(again) <= MANY // 10
 
 
-def test_without_a_pace_everything_leaves_at_once(world):
-    service = Service(world, back_at=0.0)
+def test_without_a_pace_everything_leaves_at_once(rig: Rig):
+    service = Service(rig.world, back_at=0.0)
 
-    carry_out(world, service, None)
+    carry_out(rig.world, service, None)
 
     first = service.sends[0][0]
     assert {at for at, _, _ in service.sends} == {first}
