@@ -105,8 +105,9 @@ class Program:
                 self.service.wrongs.append(f"{call.operation} left before its record said so")
 
         self.service.see = see
+        store: Any = Alive(self.rig.base.open_again(), process.require_alive)
         async with assemble(
-            Alive(self.rig.base.open_again(), process.require_alive),
+            store,
             tools=register([self.service.tool()]),
             settings=Settings(drain_s=2.0),
             rules=self.design.rules,

@@ -32,14 +32,11 @@ async def open_runtime(
         async with landed.open("sqlite:///agent.db", tools=[reserve_table]) as rt:
             value = await rt.perform(reserve_table, {"day": "Fri"})
 
-    `store` is `sqlite:///relative.db`, `sqlite:////absolute.db`, `sqlite://:memory:` or
-    `postgresql://user@host/database` (needs `landed[postgres]`). `tools` are decorated with
-    `@landed.tool` or made by `landed.tools`. `plan_for` makes the calls of an intent, purely.
-    `permissions` says who may do what. With a `secret` the journal's links are keyed and approvals
-    are sealed; to rotate it, give the new one and then the old ones, which stay good. `notify` is
-    told of each case that opens; `pacing` says how fast what may leave. Raises `ContractError` for
-    a tool that contradicts itself and `StoreError` for a store that cannot be opened; the text says
-    what to do.
+    `store` is `sqlite:///relative.db`, `sqlite:////absolute.db`, `sqlite://:memory:` or, with
+    `landed[postgres]`, `postgresql://user@host/database`. `tools` are decorated or made by
+    `landed.tools`. `plan_for` makes the calls of an intent, purely. `permissions` says who may do
+    what. With a `secret` links are keyed and approvals sealed; to rotate it, give the new one, then
+    the old. `notify` is told of cases, `pacing` says how fast what may leave. Raises `StoreError`.
     """
     registered = _permitted(register(tools), permissions)
     secrets = (secret,) if isinstance(secret, bytes) else tuple(secret) or (b"",)

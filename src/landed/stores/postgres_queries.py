@@ -2,12 +2,14 @@
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 
 from landed.stores.queries import Queries, split
 
 _LIST = re.compile(r"\bIN :([a-z_]+)")
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
+_ROWS = re.compile(r"unnest\(([^()]*)\)")
 _TABLE = re.compile(
     r"\b(FROM|JOIN|INTO|UPDATE)(\s+)(record|journal|name|worker|migration|loaded)\b"
 )
@@ -17,9 +19,7 @@ _TABLE = re.compile(
 class PostgresQueries:
     """Every query of `postgres.sql`; a name too few or too many is a `TypeError` at import."""
 
-    write: str
     lock: str
-    free_names: str
     draw: str
     newest: str
     lock_gone: str
@@ -55,9 +55,28 @@ def _for_postgres(sql: str) -> str:
     return _PARAMETER.sub(numbered, sql)
 
 
+@cache
+def joined(parts: tuple[tuple[str, bool], ...]) -> str:
+    """Join parts of `postgres_write.sql` into one statement that says how much each wrote.
+
+    Each part is named, and said to write many rows, from arrays, or one, from plain values; the
+    parameters are those of the parts in their order.
+    """
+    written = (f"{name} AS ({_part(name, is_many)})" for name, is_many in parts)
+    counts = ", ".join(f"(SELECT count(*) FROM {name})" for name, _ in parts)
+    return _for_postgres(f"WITH {', '.join(written)} SELECT {counts}")
+
+
+def _part(name: str, is_many: bool) -> str:
+    if is_many:
+        return _PARTS[name]
+    return _ROWS.sub(lambda rows: f"(VALUES ({rows[1].replace('[]', '')}))", _PARTS[name])
+
+
 def _text(name: str) -> str:
     return files("landed.stores").joinpath(name).read_text("utf-8")
 
 
 SHARED = Queries(**read(_text("queries.sql")))
 POSTGRES = PostgresQueries(**read(_text("postgres.sql")))
+_PARTS = split(_text("postgres_write.sql"))

@@ -19,7 +19,7 @@ import psycopg
 from landed.core.changes import Record, Stored, apply
 from landed.core.errors import LandedError, StoreError
 from landed.stores.postgres_line import Connection, Settings, rows, run, store_error
-from landed.stores.postgres_queries import POSTGRES, SHARED
+from landed.stores.postgres_queries import POSTGRES, SHARED, joined
 from landed.stores.postgres_transaction import (
     ATTEMPTS_MAX,
     Begun,
@@ -45,12 +45,13 @@ _UNIT_ERRORS = (
     TypeError,
     ValueError,
 )
-_WIDTHS = {"updates": 11, "inserts": 11, "takes": 2, "entries": 11}
 _TEXTS = {
-    "updates": (0, 3, 6),
-    "inserts": (0, 1, 2, 3, 4, 7),
-    "takes": (0, 1),
-    "entries": (1, 4, 5, 8, 9, 10),
+    # Which columns of the rows of each part are texts.
+    "moved": (0, 3, 6),
+    "inserted": (0, 1, 2, 3, 4, 7),
+    "appended": (1, 4, 5, 8, 9, 10),
+    "freed": (0, 1),
+    "taken": (0, 1),
 }
 
 
@@ -101,7 +102,7 @@ class Writer:
             after, records = lay_out(unit, head, laid, self._settings.secret, positions)
             link = after.hash
             outcomes.append(records)
-        await _write(begun.connection, laid)
+        await write(begun.connection, laid)
         return (outcomes, link), _mark(laid)
 
     async def _write_each(self, units: list[Unit]) -> Sequence[Outcome]:
@@ -149,7 +150,7 @@ class Writer:
         laid = Rows()
         head = Head(epoch, 0, link)
         after, records = lay_out(unit, head, laid, self._settings.secret, iter(sorted(entries)))
-        await _write(connection, laid)
+        await write(connection, laid)
         places = zip(judged, records, strict=True)
         moved = tuple(replace(one, made=at.made, last=at.last) for one, at in places)
         return moved, after.hash, _mark(laid)
@@ -172,17 +173,40 @@ def _mark(laid: Rows) -> Mark:
     return Mark(seq, hash)  # type: ignore[arg-type]
 
 
-async def _write(connection: Connection, laid: Rows) -> None:
+async def write(connection: Connection, laid: Rows) -> None:
+    """Write rows inside a transaction; raises `ShortError` where some condition does not hold.
+
+    A guarded record is locked until the transaction ends. One that is guarded as absent cannot be:
+    it may appear meanwhile, as if this unit had gone first.
+    """
     if laid.guards:
         await _check_guards(connection, laid)
-    if laid.frees:
-        names, records = zip(*laid.frees, strict=True)
-        await run(connection, POSTGRES.free_names, (list(names), list(records)))
-    kinds = ("updates", "inserts", "takes", "entries")
-    columns = [column for kind in kinds for column in _columns(kind, getattr(laid, kind))]
-    (counts,) = await rows(connection, POSTGRES.write, tuple(columns))
-    if counts != (len(laid.updates), len(laid.inserts), len(laid.takes)):
-        raise ShortError
+    frees = laid.frees
+    if frees and laid.takes:
+        # A name that is handed on must be gone before it is taken.
+        await _write_parts(connection, {"freed": frees})
+        frees = []
+    parts = {
+        "moved": laid.updates,
+        "inserted": laid.inserts,
+        "appended": laid.entries,
+        "freed": frees,
+        "taken": laid.takes,
+    }
+    await _write_parts(connection, {name: part for name, part in parts.items() if part})
+
+
+async def _write_parts(connection: Connection, parts: dict[str, list[Columns]]) -> None:
+    if not parts:
+        return
+    parameters: list[object] = []
+    for name, part in parts.items():
+        parameters += _columns(name, part) if len(part) > 1 else _values(name, part[0])
+    query = joined(tuple((name, len(part) > 1) for name, part in parts.items()))
+    (counts,) = await rows(connection, query, tuple(parameters))
+    for (name, part), count in zip(parts.items(), counts, strict=True):
+        if name != "freed" and count != len(part):
+            raise ShortError
 
 
 async def _check_guards(connection: Connection, laid: Rows) -> None:
@@ -192,11 +216,16 @@ async def _check_guards(connection: Connection, laid: Rows) -> None:
         raise ShortError
 
 
-def _columns(kind: str, laid: list[Columns]) -> list[list[object]]:
-    if not laid:
-        return [[] for _ in range(_WIDTHS[kind])]
-    columns: list[list[object]] = [list(column) for column in zip(*laid, strict=True)]
-    for at in _TEXTS[kind]:
-        # The driver would write an enumeration by its name.
-        columns[at] = [str(text) for text in columns[at]]
+def _columns(name: str, part: list[Columns]) -> list[object]:
+    columns: list[object] = [list(column) for column in zip(*part, strict=True)]
+    for at in _TEXTS[name]:
+        columns[at] = [str(row[at]) for row in part]
     return columns
+
+
+def _values(name: str, row: Columns) -> list[object]:
+    values: list[object] = list(row)
+    for at in _TEXTS[name]:
+        # The driver would write an enumeration by its name.
+        values[at] = str(values[at])
+    return values

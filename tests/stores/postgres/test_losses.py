@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from landed.core.changes import Changes, Hold
+from landed.core.changes import Changes, Guard, Hold
 from landed.core.errors import StoreError
 from landed.core.journal import verify
 from landed.stores.postgres import PostgresStore
@@ -175,6 +175,27 @@ async def test_a_deadlock_is_tried_again(url: str, opened: Callable) -> None:
     await other.execute("COMMIT")
     done = await committing
     assert [one.version for one in done] == [2, 2]
+    await other.close()
+    await watch.close()
+
+
+async def test_what_a_unit_guards_stays_as_it_is_until_the_unit_is_in(
+    url: str, opened: Callable
+) -> None:
+    store: PostgresStore = await opened()
+    await inserted(store, "plan-1")
+    other = await connect(LineSettings(url=url))
+    await other.execute("BEGIN")
+    await other.execute("SELECT 1 FROM landed.record WHERE id = 'plan-1' FOR NO KEY UPDATE")
+    unit = Changes(moves=(made("op-1"),), guards=(Guard(id="plan-1", version=1),))
+    committing = asyncio.create_task(store.commit(unit))
+    watch = await connect(LineSettings(url=url))
+    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+    while not committing.done() and (await (await watch.execute(waiting)).fetchone()) == (0,):
+        pass
+    assert not committing.done(), "the unit went in while another was moving what it guards"
+    await other.execute("COMMIT")
+    assert len(await committing) == 1
     await other.close()
     await watch.close()
 
