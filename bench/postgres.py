@@ -103,16 +103,20 @@ async def replay(batches: list[Rows], url: str) -> float:
 
 async def compare(server: Server, *, at_once: int) -> None:
     """Print the ratio of the floor's time to ours, and what one perform costs."""
+    url = server.database()
     with recording() as batches:
-        await performs(server.database(), at_once=at_once)
+        await performs(url, at_once=at_once)
     spare = sum(len(laid.inserts) for laid in batches) - PERFORMS[at_once]
     while spare > 0:
         spare -= len(batches.pop(0).inserts)
     ours: list[float] = []
     floor: list[float] = []
     for _ in range(ROUNDS):
-        ours.append(await performs(server.database(), at_once=at_once))
-        floor.append(await replay(batches, server.database()))
+        server.clear(url)
+        ours.append(await performs(url, at_once=at_once))
+        server.clear(url)
+        floor.append(await replay(batches, url))
+    server.give_back(url)
     ratios = [by_hand / own for by_hand, own in zip(floor, ours, strict=True)]
     own_us, by_hand_us = (
         statistics.median(side) / PERFORMS[at_once] * 1e6 for side in (ours, floor)

@@ -31,6 +31,8 @@ from landed.runtime.opened import Settings
 from landed.runtime.runtime import Runtime
 from landed.stores.driver import driver
 from landed.stores.migrate import migrations
+from landed.testing.doubts.scenarios import DOUBTS_BY_NAME
+from landed.testing.invoices.scenarios import INVOICES_BY_NAME
 from landed.testing.scenarios import BY_NAME
 
 CHECKOUT = Path(__file__).parents[1]
@@ -38,6 +40,8 @@ DOCS = CHECKOUT / "docs"
 REFERENCE = DOCS / "reference"
 DRAWN = {"operation.md", "plan.md"}
 PAGE_LINES_MAX = 150
+
+SCENARIOS = {*BY_NAME, *INVOICES_BY_NAME, *DOUBTS_BY_NAME}
 
 PAGES = sorted([CHECKOUT / "README.md", CHECKOUT / "ARCHITECTURE.md", *DOCS.rglob("*.md")])
 WRITTEN = [page for page in PAGES if page.name not in DRAWN]
@@ -148,7 +152,7 @@ def _require_command(words: list[str]) -> None:
         if word.startswith("--"):
             assert word in known, f"there is no `landed {name} {word}`"
         elif name == "demo" and number == 0:
-            assert word in {"story", "NAME", *BY_NAME}, f"there is no scenario {word!r}"
+            assert word in {"story", "NAME", *SCENARIOS}, f"there is no scenario {word!r}"
 
 
 def options(module: str) -> set[str]:
@@ -170,7 +174,7 @@ def test_the_readme_names_each_scenario_once() -> None:
         r"\| what happens \| scenarios \|\n((?:\|.*\n)+)", text_of(CHECKOUT / "README.md")
     )
     named = re.findall(r"`([a-z-]+)`", rows)
-    assert sorted(named) == sorted(BY_NAME)
+    assert sorted(named) == sorted(SCENARIOS)
 
 
 def test_the_picture_in_the_readme_is_what_is_drawn_now(tmp_path: Path) -> None:

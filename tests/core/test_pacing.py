@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from landed.core.pacing import RETRY_AFTER_MAX_S, SLICES, Backoff, Leaving, Pace, Pacing
 from landed.core import pacing
+from landed.core.pacing import RETRY_AFTER_MAX_S, SLICES, Backoff, Leaving, Pace, Pacing
 from landed.tools.retry_after import retry_after_s
 
 NOW = 1_000.0

@@ -76,6 +76,12 @@ def test_a_reference_that_fits_is_accepted(number, arguments):
         (3, {"draft": "$../7"}, "draft is '$../7', which is no reference"),
         (3, {"note": "$1"}, "note is '$1', but takes no reference to a step; of t copy_to, draft"),
         (4, {"name": "$1"}, "of t none of its fields may"),
+        (
+            3,
+            {"draft": ["$2"]},
+            "draft[0] is '$2', but a reference stands only in a field of its own",
+        ),
+        (3, {"note": {"of": "$1"}}, "note.of is '$1', but a reference stands only in a field"),
     ],
 )
 def test_one_that_does_not_names_step_and_field(number, arguments, says):

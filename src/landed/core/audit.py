@@ -7,6 +7,7 @@ the record as it was right after each event.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import assert_never
 
 from landed.core.approval import Approval, ApprovalEvent, ApprovalState, Purpose, approval_from
 from landed.core.audit_rows import (
@@ -329,6 +330,8 @@ def _status(plan: Plan, step: Step, place: Place, operation: Operation | None) -
             return "assumed" if operation and operation.state is State.ASSUMED else "done"
         case At.OUT:
             return _OUT.get(operation.state, "under way") if operation else "under way"
+        case _:
+            assert_never(place.at)
 
 
 def _came(plan: Plan, step: Step, place: Place) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import assert_never
 
 from landed.core.absorb import Question
 from landed.core.arrival import Readied
@@ -110,6 +111,8 @@ def prepared(draft: Draft, arrival: Readied) -> None:
         case NoAnswer(reason=reason):
             why = f"it could not be prepared: {reason}"
             draft.move(operation, Happened.WITHDRAWN, why)
+        case _:
+            assert_never(arrival.outcome)
 
 
 def _taken_rule(draft: Draft, operation: Operation) -> str:
@@ -218,6 +221,8 @@ def _find_out(draft: Draft, operation: Operation) -> bool:
             _send_again(draft, operation)
         case LagOver() | Assume() | Ask():
             return _give_up(draft, operation, verdict)
+        case _:
+            assert_never(verdict)
     return False
 
 

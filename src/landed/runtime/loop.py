@@ -1,8 +1,7 @@
 """The one loop: absorb what came back, decide, commit, start, wait. One loop for each session.
 
-It never waits for a send: a send is *started*, and what comes back goes to the inbox, where it
-stays until the commit that absorbed it succeeded. First run, retry, recovery and stop are this same
-loop; recovery is merely its first lap over adopted records.
+A send is *started*, never waited for; what comes back stays in the inbox until the commit that
+absorbed it succeeded. First run, retry, stop and recovery (its first lap) are this same loop.
 """
 
 import asyncio

@@ -248,11 +248,15 @@ class PostgresStore:
             try:
                 async with self._pool.connection() as connection:
                     return await ask(connection)
+            except psycopg_pool.PoolTimeout as error:
+                raise StoreError(
+                    f"{self._settings.place} gave no connection to read with for "
+                    f"{self._settings.reconnect_max_s:g} s; it is down, or out of connections: "
+                    "raise max_connections, or put PgBouncer in front of it"
+                ) from error
             except (*DRIVER_ERRORS, OverflowError, ValueError) as error:
                 attempt += 1
-                # A pool that waited in vain has waited long enough.
-                is_over = isinstance(error, psycopg_pool.PoolTimeout) or attempt == _READS_MAX
-                if is_over or not is_loss(error):
+                if attempt == _READS_MAX or not is_loss(error):
                     raise store_error(error, self._settings.place) from error
 
     def _require_usable(self) -> None:

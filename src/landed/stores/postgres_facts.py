@@ -12,9 +12,9 @@ async def facts(connection: Connection) -> tuple[Fact, ...]:
     lost = "a crash would lose acknowledged commits; set it on the server"
     return (
         Fact(name="postgres", value=version, ok=True),
-        Fact(name="synchronous_commit", value=synchronous, ok=synchronous != "off", advice=lost),
+        Fact(name="synchronous", value=synchronous, ok=synchronous != "off", advice=lost),
         Fact(name="fsync", value=fsync, ok=fsync == "on", advice=lost),
-        Fact(name="full_page_writes", value=full_pages, ok=full_pages == "on", advice=lost),
+        Fact(name="full_pages", value=full_pages, ok=full_pages == "on", advice=lost),
         Fact(
             name="role",
             value="standby" if is_standby else "primary",

@@ -7,6 +7,7 @@ PgBouncer may hand each transaction to another connection.
 import asyncio
 import time
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 import psycopg
@@ -65,12 +66,17 @@ class Settings:
     @property
     def place(self) -> str:
         """The store's address for a person to read, without the password."""
-        try:
-            parts = conninfo_to_dict(self.url)
-        except psycopg.ProgrammingError:
-            return "the Postgres URL"
-        host, port = parts.get("host") or "localhost", parts.get("port") or "5432"
-        return f"postgresql://{host}:{port}/{parts.get('dbname') or ''}"
+        return _place(self.url)
+
+
+@cache
+def _place(url: str) -> str:
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        return "the Postgres URL"
+    host, port = parts.get("host") or "localhost", parts.get("port") or "5432"
+    return f"postgresql://{host}:{port}/{parts.get('dbname') or ''}"
 
 
 class Line:

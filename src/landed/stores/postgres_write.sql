@@ -1,5 +1,5 @@
--- The parts of the one statement that writes a batch to Postgres; `landed.stores.postgres_queries`
--- joins them. Each says which rows it wrote, and is left out where there is nothing for it to write.
+-- The parts of the one statement that writes a batch to Postgres, which `postgres_queries` joins.
+-- Each says which rows it wrote, and is left out where there is nothing for it to write.
 
 -- moved: Move records on that still are what was read.
 UPDATE record

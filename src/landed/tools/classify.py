@@ -145,7 +145,8 @@ def _of_reply(
 
 
 def _wait_s(error: Exception, headers: str) -> float | None:
-    from landed.tools.retry_after import retry_after_s  # It reads dates, which few programs ever need.
+    # Here, for it reads dates, which few programs ever need.
+    from landed.tools.retry_after import retry_after_s
 
     try:
         header: object = attrgetter(headers)(error)["Retry-After"]

@@ -15,8 +15,10 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def url(server: Server) -> str:
-    return server.database()
+def url(server: Server) -> Iterator[str]:
+    place = server.database()
+    yield place
+    server.give_back(place)
 
 
 @pytest.fixture

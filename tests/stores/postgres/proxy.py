@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import shutil
 import tempfile
 from collections.abc import AsyncIterator
 from enum import StrEnum
@@ -23,7 +24,7 @@ class Proxy:
     def __init__(self, upstream: Path) -> None:
         self._upstream = upstream
         self.directory = tempfile.mkdtemp(prefix="landed-proxy-")
-        self.cuts: list[Cut] = []  # One for each COMMIT to come, in order.
+        self.cuts: list[Cut | None] = []  # One for each COMMIT to come, in order.
         self.commits = 0
         self.is_down = False
         self._writers: list[asyncio.StreamWriter] = []
@@ -84,3 +85,4 @@ async def proxied(upstream: Path) -> AsyncIterator[Proxy]:
     finally:
         listening.close()
         await proxy.close()
+        shutil.rmtree(proxy.directory)

@@ -23,9 +23,10 @@ async def open_again(store: Store) -> Store:
 
 
 @pytest.fixture
-def maker(server: Server) -> Maker:
+def maker(server: Server, url: str) -> Maker:
     async def make() -> Store:
-        return await open_postgres(server.database(), secret=SECRET)
+        server.clear(url)  # Each check closes its store before the next is made.
+        return await open_postgres(url, secret=SECRET)
 
     return Maker(make=make, again=open_again, secret=SECRET)
 

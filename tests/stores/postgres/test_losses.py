@@ -1,6 +1,7 @@
 """A lost connection is resolved: what was committed is told so, what was not is written again."""
 
 import asyncio
+import random
 from collections.abc import AsyncIterator, Callable
 
 import pytest
@@ -27,7 +28,7 @@ async def proxy(server: Server) -> AsyncIterator[Proxy]:
 @pytest.fixture
 def far(server: Server, proxy: Proxy, url: str) -> str:
     """The URL of the test's database behind the proxy."""
-    return server.url(url.split("/")[3].split("?")[0], host=proxy.directory)
+    return server.url(server.name(url), host=proxy.directory)
 
 
 RESOLVED = [Cut.BEFORE, Cut.AFTER, Cut.HELD]
@@ -108,6 +109,21 @@ async def test_two_lost_answers_in_a_row_are_resolved(
 
 
 @pytest.mark.fault("X30")
+async def test_commits_under_cuts_at_random_are_each_written_once(
+    far: str, url: str, proxy: Proxy, opened: Callable
+) -> None:
+    store: PostgresStore = await opened(far)
+    chance = random.Random(30)
+    record = await inserted(store, "op-1")
+    for n in range(60):
+        proxy.cuts = [chance.choice([None, None, None, *RESOLVED]) for _ in range(4)]
+        (record,) = await store.commit(Changes(moves=(moved(record, f"sent-{n}"),)))
+    entries = await (await opened(url)).journal()
+    assert [entry.event for entry in entries] == ["recorded", *(f"sent-{n}" for n in range(60))]
+    assert [entry.prev for entry in entries] == ["", *(entry.hash for entry in entries[:-1])]
+
+
+@pytest.mark.fault("X30")
 async def test_an_outcome_that_cannot_be_learned_is_not_told_as_one(
     far: str, url: str, proxy: Proxy, opened: Callable
 ) -> None:
@@ -148,7 +164,7 @@ async def test_connections_that_the_server_ends_are_made_anew(
     ended = server.execute(
         server.uri,
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-        f"WHERE datname = '{url.split('/')[3].split('?')[0]}'",
+        f"WHERE datname = '{server.name(url)}'",
     )
     assert len(ended) == 2
     assert await store.load("op-1") == (record,)
