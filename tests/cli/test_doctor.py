@@ -8,12 +8,24 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from landed.cli.doctor import examine
 from landed.cli.main import landed
+from landed.core.store import Fact
 from landed.stores.locks import FileLock
 from landed.stores.sqlite import open_sqlite
 
 CHECKED = {
-    *("python", "store", "sqlite", "journal_mode", "synchronous", "file_system", "schema", "lock"),
+    *(
+        "python",
+        "store",
+        "sqlite",
+        "journal_mode",
+        "synchronous",
+        "file_system",
+        "schema",
+        "wal_bytes",
+        "lock",
+    ),
 }
 
 
@@ -70,7 +82,31 @@ def test_a_store_in_memory_has_no_lock_and_no_disk() -> None:
     said = doctor("--store", "sqlite://:memory:", "--json")
 
     assert said.exit_code == 0
-    assert {fact["name"] for fact in json.loads(said.stdout)["facts"]} == CHECKED - {"lock"}
+    assert {fact["name"] for fact in json.loads(said.stdout)["facts"]} == CHECKED - {
+        "lock",
+        "wal_bytes",
+    }
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://ann:s3cret@db:5432/agent", "postgresql://ann:***@db:5432/agent"),
+        (
+            "postgresql://db/agent?user=ann&password=s3cret",
+            "postgresql://db/agent?user=ann&password=***",
+        ),
+        ("postgresql://ann@db/agent", "postgresql://ann@db/agent"),
+    ],
+)
+def test_a_password_is_not_printed(monkeypatch: pytest.MonkeyPatch, url: str, shown: str) -> None:
+    async def nothing(url: str) -> tuple[Fact, ...]:
+        return ()
+
+    monkeypatch.setattr("landed.cli.doctor._facts", nothing)
+    (named,) = [fact for fact in examine(url) if fact.name == "store"]
+    assert named.value.startswith(shown)
+    assert "s3cret" not in named.value
 
 
 def _garbage(path: Path) -> None:

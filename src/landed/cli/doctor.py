@@ -3,6 +3,7 @@
 import asyncio
 import json
 import platform
+import re
 import sys
 import tempfile
 import warnings
@@ -20,6 +21,7 @@ from landed.stores.locks import FileLock
 PYTHON_MIN = (3, 11)
 SQLITE_URL = "sqlite:///"
 NOT_THERE = "not there yet; its directory was checked with a store made for the moment"
+_PASSWORD = re.compile(r"(?<=:)[^:/@]+(?=@)|(?<=password=)[^&]+")
 NO_STORE = "none named (--store); the directory for temporary files was checked"
 
 
@@ -88,7 +90,7 @@ async def _facts(url: str) -> tuple[Fact, ...]:
 
 
 def _named(url: str) -> Fact:
-    return Fact(name="store", value=url, ok=True)
+    return Fact(name="store", value=_PASSWORD.sub("***", url), ok=True)
 
 
 def _python() -> Fact:

@@ -9,6 +9,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from landed.core.errors import StoreError
+from landed.stores.wal import LOG_MAX_BYTES
 
 if TYPE_CHECKING:
     driver = sqlite3
@@ -94,6 +95,7 @@ def make_durable(connection: Connection, path: str) -> None:
     mode = pragma(connection, "journal_mode = WAL")
     connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS}")
     connection.execute("PRAGMA fullfsync = ON")  # Only macOS needs to be told.
+    connection.execute(f"PRAGMA journal_size_limit = {LOG_MAX_BYTES}")
     if (mode == "wal" or path == ":memory:") and pragma(connection, "synchronous") == FULL_SYNC:
         return
     raise StoreError(

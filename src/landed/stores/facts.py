@@ -6,11 +6,19 @@ from landed.core.store import Fact
 from landed.stores.driver import FULL_SYNC, has_wal_reset_bug, library, pragma
 from landed.stores.opening import MEMORY, Opened
 from landed.stores.place import NETWORK, UNKNOWN, file_system
+from landed.stores.wal import wal_fact
 
 
 def facts(opened: Opened) -> tuple[Fact, ...]:
     """Return the facts of an opened store, each read back from where it is in force."""
-    return (_sqlite(), _journal_mode(opened), _synchronous(opened), _place(opened), _schema(opened))
+    return (
+        _sqlite(),
+        _journal_mode(opened),
+        _synchronous(opened),
+        _place(opened),
+        _schema(opened),
+        *_log(opened),
+    )
 
 
 def _sqlite() -> Fact:
@@ -46,6 +54,11 @@ def _place(opened: Opened) -> Fact:
     if kind == UNKNOWN:
         advice = "could not tell; make sure that it is a local disk"
     return Fact(name="file_system", value=kind, ok=kind not in NETWORK, advice=advice)
+
+
+def _log(opened: Opened) -> tuple[Fact, ...]:
+    path = opened.settings.path
+    return () if path == MEMORY else (wal_fact(str(Path(path).resolve())),)
 
 
 def _schema(opened: Opened) -> Fact:

@@ -23,6 +23,7 @@ from landed.stores.queries import SQLITE, many
 from landed.stores.reading import entry, record
 from landed.stores.transaction import Writer
 from landed.stores.unit import Unit
+from landed.stores.wal import WalWatch
 
 PAGE_MAX = 10_000
 """Records, entries or names that one read may ask for."""
@@ -86,6 +87,7 @@ class SqliteStore:
             wait_max_s=settings.lock_wait_max_s,
             schema=opened.schema,
         )
+        self._wal = WalWatch(settings.path)
         self._claims = Claims(self._writer, opened.liveness, secrets=settings.secrets)
         self._group: GroupCommit[Unit | _Single, _Moved] = GroupCommit(
             self._write,
@@ -215,7 +217,9 @@ class SqliteStore:
     def _write(self, items: "list[Unit | _Single]", wait: bool) -> Sequence[_Moved | Exception]:
         units = [item for item in items if isinstance(item, Unit)]
         if units:
-            return self._writer.commit(units, wait=wait)
+            outcomes = self._writer.commit(units, wait=wait)
+            self._wal.wrote(len(units))
+            return outcomes
         return [item(wait) for item in items if not isinstance(item, Unit)]
 
     def _records(self, query: str, parameters: Row) -> tuple[Record, ...]:
