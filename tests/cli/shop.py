@@ -118,7 +118,17 @@ async def purge(count: int) -> dict[str, str]:
     return {"id": f"P-{_keep(f'purge {count}')}"}
 
 
-tools = (draft, delete, issue, mail, purge)
+@landed.tool(effect="irreversible", risk="confirm", preview=show_issue)
+def hold(name: str) -> dict[str, str]:
+    """Take until somebody writes to the pipe `<file>.gate`."""
+    _keep(f"began {name}")
+    world().with_suffix(".gate").read_text()
+    _keep(f"held {name}")
+    return {"id": name}
+
+
+tools = (draft, delete, issue, mail, purge, hold)
+settings = Settings(drain_s=float(os.environ.get("LANDED_SHOP_DRAIN_S", "30")))
 
 INVOICE = (
     Wanted(tool="draft", arguments={"amount": 500}),

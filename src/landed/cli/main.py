@@ -20,6 +20,7 @@ COMMANDS = {
     "inspect": "landed.cli.inspect",
     "plan": "landed.cli.plan",
     "timeline": "landed.cli.timeline",
+    "worker": "landed.cli.worker",
 }
 
 

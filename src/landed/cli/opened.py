@@ -7,7 +7,7 @@ has no tools, adopts nothing and starts nothing; the application's own worker ca
 import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -53,18 +53,21 @@ class Place:
     lang: str | None = None
 
 
+named_store = click.option(
+    "--store",
+    "url",
+    envvar="LANDED_STORE",
+    default=STORE,
+    show_default=True,
+    metavar="URL",
+    help="The store, or LANDED_STORE.",
+)
+
+
 def placed(command: Command) -> Command:
     """Give a command the options of a `Place`, as keyword arguments."""
     options = (
-        click.option(
-            "--store",
-            "url",
-            envvar="LANDED_STORE",
-            default=STORE,
-            show_default=True,
-            metavar="URL",
-            help="The store, or LANDED_STORE.",
-        ),
+        named_store,
         click.option("--tenant", default="default", show_default=True),
         click.option("--lang", type=click.Choice(("en", "es")), help="Of the sentences."),
         click.option("--json", "as_json", is_flag=True, help="Print an object instead."),
@@ -99,19 +102,13 @@ async def reading(place: Place) -> "AsyncGenerator[Auditor]":
 @asynccontextmanager
 async def deciding(place: Place) -> "AsyncGenerator[Runtime]":
     """Open a runtime on the store: the application's, or one that only writes decisions down."""
-    from landed.assemble import open_runtime, open_store
+    from landed.assemble import open_store
     from landed.runtime.parts import assemble
 
     require_store(place.url)
     app = app_of(place.app)
     if place.app:
-        async with open_runtime(
-            place.url,
-            tools=app.tools,
-            settings=app.settings,
-            permissions=app.permissions,
-            secret=app.secrets,
-        ) as runtime:
+        async with running(place.url, app) as runtime:
             yield runtime
         return
     store = await open_store(place.url, secret=app.secrets[0], older=app.secrets[1:])
@@ -121,6 +118,19 @@ async def deciding(place: Place) -> "AsyncGenerator[Runtime]":
             yield runtime
     finally:
         await store.close()
+
+
+def running(url: str, app: App) -> "AbstractAsyncContextManager[Runtime]":
+    """Open the application's own runtime on the store; a store that is not there is made."""
+    from landed.assemble import open_runtime
+
+    return open_runtime(
+        url,
+        tools=app.tools,
+        settings=app.settings,
+        permissions=app.permissions,
+        secret=app.secrets,
+    )
 
 
 def require_store(url: str) -> None:

@@ -78,6 +78,20 @@ class Opened:
         if not ended.cancelled() and (error := ended.exception()) is not None:
             log.warning("what nobody waited for ended: %s", error)
 
+    async def serve(self, stop: asyncio.Event) -> None:
+        """Work on what is in the store until `stop` is set, for a process that does nothing else.
+
+        Raises `LeaseLostError` when this worker was taken for dead; another one has its work then.
+        """
+        self._check_open()
+        stopped = asyncio.ensure_future(stop.wait())
+        try:
+            await asyncio.wait((stopped, *self._rounds[:1]), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopped.cancel()
+        if self.worker.lost is not None:
+            raise self.worker.lost
+
     async def __aexit__(self, *_: object) -> None:
         await self.drain()
         await self.driver.store.close()
