@@ -453,6 +453,39 @@ def test_a_worker_that_was_taken_for_dead_stops(rig: Rig) -> None:
 
 
 @pytest.mark.field("F2")
+def test_a_process_that_only_works_ends_when_it_was_taken_for_dead(rig: Rig) -> None:
+    rig.far.wire.append(Wire(replies_s=80.0))
+    mine = booking(rig.far, deadline_s=100.0)
+
+    async def zombie(rt: Runtime):
+        call = asyncio.ensure_future(rt.perform("book", FRIDAY, patience_s=200.0))
+        with pytest.raises(LeaseLostError, match="w1"):
+            await rt.serve(asyncio.Event())
+        call.cancel()
+
+    one = rig.start(zombie, mine)
+    rig.world.pass_time(1.0)
+    two = rig.start(lambda rt: wait_for_settling(rt), mine)
+    two.clock.shift(3_600.0)
+    rig.world.wait(one, two)
+    one.result()
+    assert isinstance(two.result(), Confirmed)
+
+
+def test_a_process_that_only_works_goes_on_until_it_is_told_to_stop(rig: Rig) -> None:
+    async def work(rt: Runtime):
+        stop = asyncio.Event()
+        serving = asyncio.ensure_future(rt.serve(stop))
+        value = await rt.perform("book", FRIDAY)
+        assert not serving.done()
+        stop.set()
+        await serving
+        return value
+
+    assert isinstance(rig.run(work, booking(rig.far)), Confirmed)
+
+
+@pytest.mark.field("F2")
 def test_what_a_zombie_hears_changes_nothing_that_was_taken_over(rig: Rig) -> None:
     rig.far.wire.append(Wire(arrives_s=6.0))
     mine = booking(rig.far, deadline_s=20.0)
