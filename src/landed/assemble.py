@@ -3,9 +3,8 @@
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 
-from landed.core.errors import ContractError, StoreError
+from landed.core.errors import ContractError
 from landed.core.pacing import Pacing
-from landed.core.store import Store
 from landed.core.tool import Tool
 from landed.runtime.notifying import Notify
 from landed.runtime.opened import Settings
@@ -13,6 +12,7 @@ from landed.runtime.parts import assemble, register
 from landed.runtime.permissions import Permissions
 from landed.runtime.planning import PlanFor, no_plan_for
 from landed.runtime.runtime import Runtime
+from landed.stores.urls import open_store
 
 
 @asynccontextmanager
@@ -67,27 +67,3 @@ def _permitted(tools: dict[str, Tool], permissions: Permissions | None) -> dict[
                 " but landed.open() was given no permissions=; give what says who has it"
             )
     return tools
-
-
-async def open_store(url: str, *, secret: bytes = b"", older: tuple[bytes, ...] = ()) -> Store:
-    """Open the store that a URL names; what was written with an `older` secret stays good."""
-    if url.startswith(("postgresql://", "postgres://")):
-        return await _open_postgres(url, secret=secret, older=older)
-    if not url.startswith("sqlite://"):
-        raise StoreError(
-            f"{url!r} names no store that is known; use sqlite:///relative.db,"
-            " sqlite:////absolute.db, sqlite://:memory: or postgresql://user@host/database"
-        )
-    from landed.stores.sqlite import open_sqlite
-
-    path = url.removeprefix("sqlite://")
-    file = path if path == ":memory:" else path[1:]
-    return open_sqlite(file, secret=secret, older=older)
-
-
-async def _open_postgres(url: str, *, secret: bytes, older: tuple[bytes, ...]) -> Store:
-    try:
-        from landed.stores.postgres import open_postgres
-    except ImportError as error:
-        raise StoreError("a store in Postgres needs psycopg; install landed[postgres]") from error
-    return await open_postgres(url, secret=secret, older=older)

@@ -152,7 +152,7 @@ async def until_settled(rt: Runtime, operation: str) -> landed.Value:
 PROGRAM = """
 import asyncio, contextlib, os, signal, sys
 import landed
-from landed.assemble import open_store
+from landed.stores.urls import open_store
 from landed.runtime.parts import assemble, register
 
 # A shell ignores it for what it starts in the background, and that is inherited.
@@ -324,8 +324,8 @@ def test_a_verb_after_its_loop_was_closed_is_a_typed_error(
     opened: list[Runtime] = []
 
     async def enter() -> None:
-        from landed.assemble import open_store
         from landed.runtime.parts import assemble, register
+        from landed.stores.urls import open_store
 
         store = await open_store(url(tmp_path / "a.db"))
         opened.append(await assemble(store, tools=register([look])).__aenter__())

@@ -39,6 +39,7 @@ YES = {True: "yes", False: "no", None: "-"}
 @click.option("--points", is_flag=True, help="List the points where it can be killed.")
 @click.option("--seed", type=int, help="Choose the schedule among what is ready at one time.")
 @click.option("--simulated", is_flag=True, help="Simulate what would be played for real.")
+@click.option("--store", default="", metavar="URL", help="Tell the story on that store.")
 @switches.options
 def command(
     name: str,
@@ -49,6 +50,7 @@ def command(
     points: bool,
     seed: int | None,
     simulated: bool,
+    store: str,
     **switched: Any,
 ) -> None:
     """List the scenarios, or run the one called NAME.
@@ -66,6 +68,8 @@ def command(
         raise click.UsageError(
             "--history, --kill, --points and the switches go with the NAME of one scenario"
         )
+    if store and name != STORY:
+        raise click.UsageError(f"--store goes with `landed demo {STORY}`; all others are simulated")
     with _extra():
         if every:
             status = _run_all(as_json=as_json, seed=seed)
@@ -74,7 +78,7 @@ def command(
         elif name == STORY:
             if kills or points or given or simulated or seed is not None:
                 raise click.UsageError(STORY_IS_REAL)
-            status = _tell(history=history, as_json=as_json)
+            status = _tell(history=history, as_json=as_json, store=store)
         else:
             wants = _Wants(points=points, history=history, as_json=as_json, seed=seed)
             status = _play(name, kills, given, wants, simulated=simulated)
@@ -181,12 +185,13 @@ def _points(
     return 0
 
 
-def _tell(*, history: str | None, as_json: bool) -> int:
+def _tell(*, history: str | None, as_json: bool, store: str) -> int:
     from landed.testing import story
     from landed.testing.worlds.serve import WorldStartError
 
+    say = (lambda line: None) if as_json else (lambda line: click.echo(str(line)))
     try:
-        told = story.tell((lambda line: None) if as_json else (lambda line: click.echo(str(line))))
+        told = story.tell(say, store=store)
     except WorldStartError as error:
         raise click.ClickException(str(error)) from error
     ran, naive = told.ran, ", ".join(str(one["text"]) for one in told.naive)

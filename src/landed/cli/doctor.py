@@ -13,10 +13,10 @@ from pathlib import Path
 
 import click
 
-from landed.assemble import open_store
 from landed.core.errors import StoreError
 from landed.core.store import Fact
 from landed.stores.locks import FileLock
+from landed.stores.urls import open_store
 
 PYTHON_MIN = (3, 11)
 SQLITE_URL = "sqlite:///"

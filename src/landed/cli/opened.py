@@ -86,9 +86,9 @@ def placed(command: Command) -> Command:
 @asynccontextmanager
 async def reading(place: Place) -> "AsyncGenerator[Auditor]":
     """Open the store to read it; nothing is claimed and nothing is written."""
-    from landed.assemble import open_store
     from landed.runtime.auditing import Auditor
     from landed.runtime.reader import Reader
+    from landed.stores.urls import open_store
 
     require_store(place.url)
     secrets = app_of(place.app).secrets
@@ -102,8 +102,8 @@ async def reading(place: Place) -> "AsyncGenerator[Auditor]":
 @asynccontextmanager
 async def deciding(place: Place) -> "AsyncGenerator[Runtime]":
     """Open a runtime on the store: the application's, or one that only writes decisions down."""
-    from landed.assemble import open_store
     from landed.runtime.parts import assemble
+    from landed.stores.urls import open_store
 
     require_store(place.url)
     app = app_of(place.app)

@@ -44,7 +44,7 @@ def _of_file(path: Path) -> tuple[str, list[Line]]:
 
 
 async def _of_session(session: str, store_url: str, tenant: str) -> list[Line]:
-    from landed.assemble import open_store
+    from landed.stores.urls import open_store
 
     store = await open_store(store_url)
     try:

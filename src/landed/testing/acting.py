@@ -42,7 +42,7 @@ class Agent:
     async def hear(self, text: str, *, delivery: str) -> tuple[Input, tuple[Wanted, ...]]:
         """Receive the user's words and have the model read them."""
         received = await self.rt.receive(
-            text, session=self.session, principal="ana", delivery=delivery
+            text, session=self.session, principal="ana", delivery=self._sent_as(delivery)
         )
         calls = self.model.read(text)
         asked = ", ".join(map(str, calls))
@@ -110,9 +110,13 @@ class Agent:
             text,
             session=self.session,
             principal="ana",
-            delivery=delivery,
+            delivery=self._sent_as(delivery),
             origin=origin,
         )
+
+    def _sent_as(self, delivery: str) -> str:
+        """Return the delivery's id in the whole store, in which others may speak too."""
+        return f"{self.session}/{delivery}"
 
     async def say(self, text: str, *, delivery: str) -> Input:
         """Receive words that answer a question, and wait until what they decide is at rest."""

@@ -1,4 +1,4 @@
-"""The agent as an operating-system process: a scenario's script over HTTP and a SQLite file.
+"""The agent as an operating-system process: a scenario's script over HTTP and a store.
 
     python -m landed.testing.agent --store agent.db --restaurant http://127.0.0.1:8000 \
         [--texts URL] [--scenario reply-lost] [--session s1] [--kill POINT] [--follow]
@@ -16,16 +16,17 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx2
 
 from landed.core.canonical import Json
+from landed.core.lease import Lease
 from landed.core.store import Store
 from landed.core.tool import Tool
 from landed.runtime.parts import assemble, register
-from landed.stores.sqlite import open_sqlite
+from landed.stores.urls import open_store
 from landed.testing.acting import TENANT
 from landed.testing.booking import booking_tools, plan_for, text_tools
 from landed.testing.faults import FaultyStore, FaultyTool, Point, Points, parse_point
@@ -51,6 +52,7 @@ class Asked:
     restaurant: str
     texts: str = NOWHERE
     session: str = SESSION
+    lease: Lease = field(default_factory=Lease)
     again: bool = False
     kill: Point | None = None
     follow: bool = False
@@ -65,7 +67,8 @@ async def act(asked: Asked) -> dict[str, Json]:
         listener=print_line if asked.follow else say_nothing,
     )
     messages: list[str] = []
-    store = FaultyStore(open_sqlite(asked.store), points=points, committed=timeline.committed)
+    opened = await open_store(asked.store)
+    store = FaultyStore(opened, points=points, committed=timeline.committed)
     kept = asked.scenario
     design = kept.design
     tools = [design.wrap(FaultyTool(tool, points)) for tool in _tools(asked)]
@@ -75,6 +78,7 @@ async def act(asked: Asked) -> dict[str, Json]:
         rules=design.rules,
         what_next=design.what_next,
         plan_for=plan_for,
+        lease=asked.lease,
     )
     async with rt:
         if asked.again:
@@ -133,6 +137,11 @@ def _tools(asked: Asked) -> Iterator[Tool]:
     yield from text_tools(asked.texts, transport=None, **{**PATIENCE, **kept.text_promises})
 
 
+def url_of(store: str) -> str:
+    """Return the URL of a store that is named by it, or by the path of a SQLite file."""
+    return store if "://" in store else f"sqlite:///{store}"
+
+
 def die(_: str) -> None:
     """Send this process a real SIGKILL."""
     os.kill(os.getpid(), signal.SIGKILL)
@@ -158,7 +167,9 @@ def print_plain(plain: dict[str, Json]) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m landed.testing.agent")
-    parser.add_argument("--store", required=True, help="its SQLite file")
+    parser.add_argument("--store", required=True, help="its SQLite file, or a URL")
+    parser.add_argument("--again", action="store_true", help="the store at that URL knows it")
+    parser.add_argument("--lease", type=float, default=30.0, help="seconds that its claims stand")
     parser.add_argument("--restaurant", required=True, help="the restaurant's URL")
     parser.add_argument("--texts", default=NOWHERE, help="the URL of the text service")
     parser.add_argument("--scenario", default="reply-lost", choices=sorted(BY_NAME))
@@ -178,11 +189,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error(str(error))
     asked = Asked(
         scenario=BY_NAME[given.scenario],
-        store=given.store,
+        store=url_of(given.store),
+        lease=Lease(lease_s=given.lease, beat_s=given.lease / 3),
         restaurant=given.restaurant,
         texts=given.texts,
         session=given.session,
-        again=Path(given.store).exists(),
+        again=given.again or Path(given.store).exists(),
         kill=kill,
         follow=given.follow,
     )

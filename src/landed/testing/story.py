@@ -21,14 +21,15 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import httpx2
 
 from landed.core.history import Item, View
 from landed.core.operation import Operation, State
 from landed.core.sentences import call_text
-from landed.stores.sqlite import open_sqlite
-from landed.testing.scenario import Ran, Scenario, pair_up, read_session
+from landed.stores.urls import open_store
+from landed.testing.scenario import SESSION, Ran, Scenario, pair_up, read_session
 from landed.testing.scenarios import BY_NAME
 from landed.testing.timeline import Line, Timeline
 from landed.testing.worlds.serve import ServedWorld, start
@@ -42,6 +43,7 @@ STORY = replace(
     kill=(POINT,),
 )
 AGENT_MAX_S = 30.0
+LEASE_S = 3.0
 ANSWER_MAX_S = 10.0
 
 
@@ -59,21 +61,22 @@ class Told:
         return self.ran.as_described is True and held == NAIVE.holds
 
 
-def tell(say: Callable[[Line], None]) -> Told:
+def tell(say: Callable[[Line], None], *, store: str = "") -> Told:
     """Let the story happen, handing each line to `say` as it does, and return how it ended.
 
     Ours is as described only if the first agent really died of SIGKILL, and the store called the
-    booking of Saturday `sent` then.
+    booking of Saturday `sent` then. `store` is the URL of one to tell it on, in a conversation of
+    its own; without it that is a SQLite file, removed afterwards.
     """
-    with _place(STORY, say) as story:
+    with _place(STORY, say, store) as story:
         ran = story.play()
-    with _place(NAIVE, lambda line: None) as careless:
+    with _place(NAIVE, lambda line: None, store) as careless:
         naive = careless.play_naively()
     return Told(ran=ran, naive=naive)
 
 
 @contextmanager
-def _place(scenario: Scenario, say: Callable[[Line], None]) -> Generator["Story"]:
+def _place(scenario: Scenario, say: Callable[[Line], None], store: str) -> Generator["Story"]:
     """Start the services of a scenario as processes, in a directory that is removed afterwards."""
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="landed-story-")))
@@ -91,7 +94,8 @@ def _place(scenario: Scenario, say: Callable[[Line], None]) -> Generator["Story"
         }
         yield Story(
             scenario=scenario,
-            store=place / "agent.db",
+            store=store or f"sqlite:///{place}/agent.db",
+            session=f"{STORY.name}-{uuid4().hex[:8]}" if store else SESSION,
             served={"restaurant": booked, "texts": texts},
             desks=desks,
             say=say,
@@ -117,7 +121,8 @@ class Story:
     """The story while it is told. `desks` ask each service as its owner would."""
 
     scenario: Scenario
-    store: Path
+    store: str
+    session: str
     served: dict[str, ServedWorld]
     desks: dict[str, httpx2.Client]
     say: Callable[[Line], None]
@@ -134,7 +139,7 @@ class Story:
             self._add(f"{name}: process {world.pid} at {world.url}")
         first = self._agent(POINT)
         sent = self._doubt(first)
-        second = self._agent()
+        second = self._agent(again=True)
         self._add(f"agent {second.pid} has answered and ends with exit status {second.status}")
         (items, operations), (story, _) = self._records(), self._records(View.STORY)
         held, texts = self.ledger("restaurant"), self.ledger("texts")
@@ -161,18 +166,22 @@ class Story:
         path, member = LEDGERS[service]
         return self._ask(service, path, member)
 
-    def _agent(self, kill: str = "") -> Gone:
+    def _agent(self, kill: str = "", *, again: bool = False) -> Gone:
         """Run an agent process to its end, repeating its lines as they come."""
         command = [sys.executable, "-m", "landed.testing.agent", "--follow"]
-        command += ["--store", str(self.store), "--restaurant", self.served["restaurant"].url]
+        command += ["--store", self.store, "--session", self.session]
+        command += ["--restaurant", self.served["restaurant"].url]
         command += ["--texts", self.served["texts"].url, "--scenario", _script_of(self.scenario)]
         command += ["--kill", kill] if kill else []
+        command += ["--again"] if again else []
+        # Where only a lease says who is alive, a short one keeps the story short.
+        command += [] if self.store.startswith("sqlite:") else ["--lease", str(LEASE_S)]
         report: dict[str, Any] = {}
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             bound = threading.Timer(AGENT_MAX_S, process.kill)
             bound.start()
             what = f"will be killed at {kill}" if kill else "goes on from there"
-            self._add(f"agent {process.pid} opens {self.store.name}; it {what}")
+            self._add(f"agent {process.pid} opens the store; it {what}")
             assert process.stdout is not None
             for printed in process.stdout:
                 report = json.loads(printed)
@@ -219,7 +228,7 @@ class Story:
         return listed
 
     def _records(self, view: View = View.CACHE) -> tuple[tuple[Item, ...], list[Operation]]:
-        return asyncio.run(_read(self.store, view))
+        return asyncio.run(_read(self.store, self.session, view))
 
     def _add(self, text: str) -> None:
         self.timeline.add("process", text)
@@ -241,9 +250,9 @@ def _script_of(scenario: Scenario) -> str:
     return NAIVE.name if scenario is NAIVE else RIGHT.name
 
 
-async def _read(path: Path, view: View) -> tuple[tuple[Item, ...], list[Operation]]:
-    store = open_sqlite(str(path))
+async def _read(url: str, session: str, view: View) -> tuple[tuple[Item, ...], list[Operation]]:
+    store = await open_store(url)
     try:
-        return await read_session(store, view=view)
+        return await read_session(store, session, view=view)
     finally:
         await store.close()

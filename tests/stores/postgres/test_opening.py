@@ -9,12 +9,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from landed.assemble import open_store
 from landed.core.changes import Changes
 from landed.core.errors import StoreError, WrongLoopError
 from landed.stores.migrate import migrations
 from landed.stores.postgres import PostgresStore, open_postgres
 from landed.stores.postgres_line import store_error
+from landed.stores.urls import open_store
 from landed.testing.store_checks.suite import inserted, made, moved
 from tests.stores.postgres.embedded import Server
 

@@ -1,0 +1,33 @@
+"""Opens the store that a URL names."""
+
+from landed.core.errors import StoreError
+from landed.core.store import Store
+
+
+async def open_store(url: str, *, secret: bytes = b"", older: tuple[bytes, ...] = ()) -> Store:
+    """Open the store that a URL names; what was written with an `older` secret stays good.
+
+    `sqlite:///relative.db`, `sqlite:////absolute.db`, `sqlite://:memory:`, or with
+    `landed[postgres]` libpq's own `postgresql://user@host/database`. Raises `StoreError` with what
+    to do for any other, and for one that cannot be opened.
+    """
+    if url.startswith(("postgresql://", "postgres://")):
+        return await _open_postgres(url, secret=secret, older=older)
+    if not url.startswith("sqlite://"):
+        raise StoreError(
+            f"{url!r} names no store that is known; use sqlite:///relative.db,"
+            " sqlite:////absolute.db, sqlite://:memory: or postgresql://user@host/database"
+        )
+    from landed.stores.sqlite import open_sqlite
+
+    path = url.removeprefix("sqlite://")
+    file = path if path == ":memory:" else path[1:]
+    return open_sqlite(file, secret=secret, older=older)
+
+
+async def _open_postgres(url: str, *, secret: bytes, older: tuple[bytes, ...]) -> Store:
+    try:
+        from landed.stores.postgres import open_postgres
+    except ImportError as error:
+        raise StoreError("a store in Postgres needs psycopg; install landed[postgres]") from error
+    return await open_postgres(url, secret=secret, older=older)
