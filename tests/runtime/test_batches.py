@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 import pytest
 
@@ -17,11 +18,13 @@ from tests.runtime.rig import Rig
 
 pytestmark = pytest.mark.fault("X67")
 
+T = TypeVar("T")
+
 ADDRESSES = ("ann@here.test", "nobody@here.test", "slow@here.test")
 
 
-def carry_out(rig: Rig, tools: list[FunctionTool], act: Callable[[Runtime], Awaitable[object]]):
-    async def agent() -> object:
+def carry_out(rig: Rig, tools: list[FunctionTool], act: Callable[[Runtime], Awaitable[T]]) -> T:
+    async def agent() -> T:
         runtime = assemble(
             open_sqlite(":memory:"),
             tools=register(tools),

@@ -189,7 +189,10 @@ def _tell(*, history: str | None, as_json: bool, store: str) -> int:
     from landed.testing import story
     from landed.testing.worlds.serve import WorldStartError
 
-    say = (lambda line: None) if as_json else (lambda line: click.echo(str(line)))
+    def say(line: object) -> None:
+        if not as_json:
+            click.echo(str(line))
+
     try:
         told = story.tell(say, store=store)
     except WorldStartError as error:
