@@ -60,16 +60,14 @@ def command(
     it went wrong in the way described); 1: it did not.
 
     Of the invoice scenarios, `invoice` and `invoice-redeploy` are played with processes, HTTP, SMTP
-    and SIGKILL; with --simulated, --kill, --points, --seed or a wrong design they are simulated, as
-    all others are.
+    and SIGKILL, but with --simulated, --kill, --points, --seed or a wrong design.
     """
     given = switches.touched(switched)
     if (every or not name) and (history or kills or points or given or (every and name)):
         raise click.UsageError(
             "--history, --kill, --points and the switches go with the NAME of one scenario"
         )
-    if store and name != STORY:
-        raise click.UsageError(f"--store goes with `landed demo {STORY}`; all others are simulated")
+    _check_store(store, name)
     with _extra():
         if every:
             status = _run_all(as_json=as_json, seed=seed)
@@ -83,6 +81,11 @@ def command(
             wants = _Wants(points=points, history=history, as_json=as_json, seed=seed)
             status = _play(name, kills, given, wants, simulated=simulated)
     raise SystemExit(status)
+
+
+def _check_store(store: str, name: str) -> None:
+    if store and name != STORY:
+        raise click.UsageError(f"--store goes with `landed demo {STORY}`; all others are simulated")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,10 +67,8 @@ async def act(asked: Asked) -> dict[str, Json]:
         listener=print_line if asked.follow else say_nothing,
     )
     messages: list[str] = []
-    opened = await open_store(asked.store)
-    store = FaultyStore(opened, points=points, committed=timeline.committed)
-    kept = asked.scenario
-    design = kept.design
+    store = await _store(asked, points, timeline)
+    kept, design = asked.scenario, asked.scenario.design
     tools = [design.wrap(FaultyTool(tool, points)) for tool in _tools(asked)]
     rt = assemble(
         store,
@@ -100,6 +98,11 @@ async def act(asked: Asked) -> dict[str, Json]:
         "message": messages[-1] if messages else "",
         "points": [str(point) for point in points.passed],
     }
+
+
+async def _store(asked: Asked, points: Points, timeline: Timeline) -> FaultyStore:
+    opened = await open_store(asked.store)
+    return FaultyStore(opened, points=points, committed=timeline.committed)
 
 
 async def remember(timeline: Timeline, store: Store, session: str) -> None:
