@@ -72,8 +72,13 @@ MUTANT_MARKS = {
 }
 
 
-# Walks of ten seconds and more; `make test-services` takes them too.
-LONG = frozenset({"keyed-lookup-close", "keyed-lookup-stale", "forgetful", "closing-ignored"})
+# Walks of nine seconds and more; `make test-services` takes them too.
+LONG = frozenset(
+    {
+        *("keyed-lookup", "keyed-lookup-close", "keyed-lookup-stale", "keyed-read-back"),
+        *("uncompared-lookup-close", "forgetful", "closing-ignored", "no-versions"),
+    }
+)
 
 
 def marked(names: Iterable[str], marks: Mapping[str, list[pytest.MarkDecorator]]) -> list[Any]:
