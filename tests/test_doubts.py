@@ -13,7 +13,8 @@ from click.testing import CliRunner
 
 from landed.cli.main import landed
 from landed.core.case import Ruling, Why
-from landed.testing.doubts.around import Around, LooksAfterClosing
+from landed.testing.around import Around
+from landed.testing.doubts.around import LooksAfterClosing
 from landed.testing.doubts.places import Bank, Notes, Wallet
 from landed.testing.doubts.scenario import DoubtScenario
 from landed.testing.doubts.scenarios import DOUBTS, DOUBTS_BY_NAME

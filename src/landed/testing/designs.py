@@ -1,11 +1,10 @@
 """Wrong designs that the demos show beside ours, out of reach of `landed.open`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from landed.core.absorb import CameBack, Looked, Moved, Question, Replied, absorb
 from landed.core.arrival import LetGo, Revised
-from landed.core.canonical import Json
 from landed.core.changes import Hold, Move
 from landed.core.contract import Contract
 from landed.core.doubt import Verdict, doubt
@@ -16,17 +15,15 @@ from landed.core.operation_record import to_record
 from landed.core.outcome import (
     Absent,
     AnswerLost,
-    Listed,
     LookOutcome,
-    NoAnswer,
-    Prepared,
     Refused,
     SendOutcome,
 )
 from landed.core.rules import RULES, Rules
 from landed.core.scope import Next, Scope, StopWaiting
 from landed.core.store import Store
-from landed.core.tool import Call, Foresight, Tool
+from landed.core.tool import Call, Tool
+from landed.testing.around import Around
 from landed.testing.forgetful import ForgetfulStore
 
 
@@ -143,53 +140,15 @@ def _written(decided: Next, gone: list[Operation], now: float) -> Next:
 
 
 @dataclass(slots=True, eq=False)
-class Rekeyed:
+class Rekeyed(Around):
     """A tool whose requests carry another key than their operation's."""
 
-    inner: Tool
     send_key: Callable[[Call], str]
     ask_key: Callable[[Call], str] = lambda call: call.key
-
-    @property
-    def name(self) -> str:
-        """As the inner tool's; here and below."""
-        return self.inner.name
-
-    @property
-    def contract(self) -> Contract:
-        """See `name`."""
-        return self.inner.contract
-
-    @property
-    def schema(self) -> Mapping[str, Json]:
-        """See `name`."""
-        return self.inner.schema
-
-    @property
-    def foresight(self) -> Foresight:
-        """See `name`."""
-        return self.inner.foresight
-
-    @property
-    def interruptible(self) -> bool:
-        """See `name`."""
-        return self.inner.interruptible
-
-    def check(self, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
-        """See `name`."""
-        return self.inner.check(arguments)
-
-    async def prepare(self, call: Call) -> Prepared | NoAnswer:
-        """As the inner tool's."""
-        return await self.inner.prepare(call)
 
     async def send(self, call: Call) -> SendOutcome:
         """Send under that other key."""
         return await self.inner.send(replace(call, key=self.send_key(call)))
-
-    async def list_effects(self, since: float) -> Listed | NoAnswer:
-        """As the inner tool's."""
-        return await self.inner.list_effects(since)
 
     async def lookup(self, call: Call) -> LookOutcome:
         """Ask by the key that it would have now; here and below."""
@@ -198,10 +157,6 @@ class Rekeyed:
     async def close(self, call: Call) -> LookOutcome:
         """See `lookup`."""
         return await self.inner.close(replace(call, key=self.ask_key(call)))
-
-    async def read_back(self, call: Call, result: Json) -> LookOutcome:
-        """As the inner tool's."""
-        return await self.inner.read_back(call, result)
 
 
 def new_key_each_time(tool: Tool) -> Tool:

@@ -14,15 +14,15 @@ from landed.core.approval import ApprovalEvent
 from landed.core.canonical import Json
 from landed.core.case import CaseEvent
 from landed.core.changes import Changes, Kind, Move, Record
-from landed.core.contract import Contract
 from landed.core.journal import Entry
 from landed.core.operation import Happened
-from landed.core.outcome import Listed, LookOutcome, NoAnswer, Prepared, SendOutcome
+from landed.core.outcome import LookOutcome, SendOutcome
 from landed.core.plan import PlanEvent
 from landed.core.question import QuestionEvent
 from landed.core.store import Fact, Store
-from landed.core.tool import Call, Foresight, Tool
+from landed.core.tool import Call
 from landed.core.undo import ReleaseEvent
+from landed.testing.around import Around
 
 COMMANDS = ("send", "lookup", "close", "read-back")
 _KINDS = (Happened, PlanEvent, ApprovalEvent, QuestionEvent, ReleaseEvent, CaseEvent)
@@ -171,44 +171,10 @@ class FaultyStore:
 
 
 @dataclass(slots=True, eq=False)
-class FaultyTool:
+class FaultyTool(Around):
     """A tool that passes points around each send and each question."""
 
-    inner: Tool
     points: Points
-
-    @property
-    def name(self) -> str:
-        """As the inner tool's; here and below."""
-        return self.inner.name
-
-    @property
-    def contract(self) -> Contract:
-        """See `name`."""
-        return self.inner.contract
-
-    @property
-    def schema(self) -> Mapping[str, Json]:
-        """See `name`."""
-        return self.inner.schema
-
-    @property
-    def foresight(self) -> Foresight:
-        """See `name`."""
-        return self.inner.foresight
-
-    @property
-    def interruptible(self) -> bool:
-        """See `name`."""
-        return self.inner.interruptible
-
-    def check(self, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
-        """See `name`."""
-        return self.inner.check(arguments)
-
-    async def prepare(self, call: Call) -> Prepared | NoAnswer:
-        """As the inner tool's."""
-        return await self.inner.prepare(call)
 
     async def send(self, call: Call) -> SendOutcome:
         """Pass the points before the send leaves and after its answer came."""
@@ -216,10 +182,6 @@ class FaultyTool:
         outcome = await self.inner.send(call)
         self.points.at("after", "send", self.name)
         return outcome
-
-    async def list_effects(self, since: float) -> Listed | NoAnswer:
-        """As the inner tool's."""
-        return await self.inner.list_effects(since)
 
     async def lookup(self, call: Call) -> LookOutcome:
         """Pass the points around the question; here and below."""

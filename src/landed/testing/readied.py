@@ -1,66 +1,27 @@
 """A tool that prepares each operation itself, once, for tests and checks without a runtime."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from landed.core.canonical import Json
-from landed.core.contract import Contract
-from landed.core.outcome import Listed, LookOutcome, NoAnswer, NotSent, Prepared, SendOutcome
-from landed.core.tool import Call, Foresight, Tool
+from landed.core.outcome import LookOutcome, NoAnswer, NotSent, Prepared, SendOutcome
+from landed.core.tool import Call
+from landed.testing.around import Around
 
 
 @dataclass(slots=True, eq=False)
-class Readied:
+class Readied(Around):
     """`inner`, whose `prepare` is called before the first send of, or question about, an operation.
 
     What it returned is kept in memory, where a runtime stores it. What could not be prepared is
     *not sent*, and tried again the next time.
     """
 
-    inner: Tool
     kept: dict[str, Json] = field(default_factory=dict[str, Json])
-
-    @property
-    def name(self) -> str:
-        """As the inner tool's; here and below."""
-        return self.inner.name
-
-    @property
-    def contract(self) -> Contract:
-        """See `name`."""
-        return self.inner.contract
-
-    @property
-    def schema(self) -> Mapping[str, Json]:
-        """See `name`."""
-        return self.inner.schema
-
-    @property
-    def foresight(self) -> Foresight:
-        """See `name`."""
-        return self.inner.foresight
-
-    @property
-    def interruptible(self) -> bool:
-        """See `name`."""
-        return self.inner.interruptible
-
-    def check(self, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
-        """See `name`."""
-        return self.inner.check(arguments)
-
-    async def prepare(self, call: Call) -> Prepared | NoAnswer:
-        """See `name`."""
-        return await self.inner.prepare(call)
 
     async def send(self, call: Call) -> SendOutcome:
         """Send what was prepared."""
         ready = await self._ready(call)
         return await self.inner.send(ready) if isinstance(ready, Call) else NotSent(reason=ready)
-
-    async def list_effects(self, since: float) -> Listed | NoAnswer:
-        """See `name`."""
-        return await self.inner.list_effects(since)
 
     async def lookup(self, call: Call) -> LookOutcome:
         """Ask about what was prepared; here and below."""
