@@ -18,6 +18,7 @@ from landed.core.changes import Changes, Record
 from landed.core.errors import StoreError, WrongLoopError
 from landed.core.journal import Entry
 from landed.core.store import Fact
+from landed.stores.pages import PAGE_MAX, bounded
 from landed.stores.postgres_claims import Claims
 from landed.stores.postgres_facts import facts
 from landed.stores.postgres_gathering import Gathering
@@ -38,9 +39,6 @@ from landed.stores.postgres_transaction import Transactions
 from landed.stores.postgres_writing import Moved, Writer
 from landed.stores.reading import entry, record
 from landed.stores.unit import Unit
-
-PAGE_MAX = 10_000
-"""Records, entries or names that one read may ask for."""
 
 READERS_MAX = 4
 """Connections that one store reads with; one more writes."""
@@ -148,14 +146,14 @@ class PostgresStore:
         self, *, tenant: str, session: str, after: int = 0, limit: int = 1000
     ) -> tuple[Record, ...]:
         """Return a page of the records of a session, oldest first."""
-        parameters = (tenant, session, after, _bounded(limit))
+        parameters = (tenant, session, after, bounded(limit))
         return await self._records(SHARED.session_records, parameters)
 
     async def waiting(
         self, *, tenant: str, after: int = 0, limit: int = 1000
     ) -> tuple[Record, ...]:
         """Return a page of what waits for a person, oldest first."""
-        return await self._records(SHARED.waiting, (tenant, after, _bounded(limit)))
+        return await self._records(SHARED.waiting, (tenant, after, bounded(limit)))
 
     async def journal(
         self, *, after: int = 0, limit: int = 1000, record: str = ""
@@ -166,9 +164,9 @@ class PostgresStore:
         was committed before it was asked for, and an earlier position may follow.
         """
         if record:
-            found = await self._rows(SHARED.journal_of, (record, after, _bounded(limit)))
+            found = await self._rows(SHARED.journal_of, (record, after, bounded(limit)))
         else:
-            found = await self._rows(SHARED.journal_page, (after, _bounded(limit)))
+            found = await self._rows(SHARED.journal_page, (after, bounded(limit)))
         return tuple(map(entry, found))
 
     async def holders(self, *names: str) -> Mapping[str, str]:
@@ -177,7 +175,7 @@ class PostgresStore:
 
     async def claim(self, *, worker: str, now: float, limit: int = 100) -> tuple[Record, ...]:
         """Take over open records that no living worker holds; their epoch is new."""
-        return await self._alone(partial(self._claims.claim, worker, now, _bounded(limit)))
+        return await self._alone(partial(self._claims.claim, worker, now, bounded(limit)))
 
     async def renew(self, *, worker: str, until: float) -> None:
         """Register the worker, or extend its lease."""
@@ -295,11 +293,5 @@ async def _readers(settings: Settings) -> "psycopg_pool.AsyncConnectionPool[Conn
 
 
 def _listed(texts: Sequence[str]) -> tuple[list[str]]:
-    _bounded(len(texts) or 1)
+    bounded(len(texts) or 1)
     return (list(texts),)
-
-
-def _bounded(limit: int) -> int:
-    if not 1 <= limit <= PAGE_MAX:
-        raise StoreError(f"ask for 1 to {PAGE_MAX} at a time, not {limit}")
-    return limit

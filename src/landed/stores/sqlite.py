@@ -19,14 +19,12 @@ from landed.stores.claims import Claims
 from landed.stores.driver import Row, driver, warn_of_library
 from landed.stores.facts import facts
 from landed.stores.opening import MEMORY, Opened, Settings, open_file, open_memory
+from landed.stores.pages import PAGE_MAX, bounded
 from landed.stores.queries import SQLITE, many
 from landed.stores.reading import entry, record
 from landed.stores.transaction import Writer
 from landed.stores.unit import Unit
 from landed.stores.wal import WalWatch
-
-PAGE_MAX = 10_000
-"""Records, entries or names that one read may ask for."""
 
 R = TypeVar("R")
 
@@ -137,23 +135,23 @@ class SqliteStore:
         self, *, tenant: str, session: str, after: int = 0, limit: int = 1000
     ) -> tuple[Record, ...]:
         """Return a page of the records of a session, oldest first."""
-        parameters = (tenant, session, after, _bounded(limit))
+        parameters = (tenant, session, after, bounded(limit))
         return self._records(SQLITE.session_records, parameters)
 
     async def waiting(
         self, *, tenant: str, after: int = 0, limit: int = 1000
     ) -> tuple[Record, ...]:
         """Return a page of what waits for a person, oldest first."""
-        return self._records(SQLITE.waiting, (tenant, after, _bounded(limit)))
+        return self._records(SQLITE.waiting, (tenant, after, bounded(limit)))
 
     async def journal(
         self, *, after: int = 0, limit: int = 1000, record: str = ""
     ) -> tuple[Entry, ...]:
         """Return a page of the journal, or of one record's entries in it, as found."""
         if record:
-            rows = self._rows(SQLITE.journal_of, (record, after, _bounded(limit)))
+            rows = self._rows(SQLITE.journal_of, (record, after, bounded(limit)))
         else:
-            rows = self._rows(SQLITE.journal_page, (after, _bounded(limit)))
+            rows = self._rows(SQLITE.journal_page, (after, bounded(limit)))
         return tuple(map(entry, rows))
 
     async def holders(self, *names: str) -> Mapping[str, str]:
@@ -163,7 +161,7 @@ class SqliteStore:
     async def claim(self, *, worker: str, now: float, limit: int = 100) -> tuple[Record, ...]:
         """Take over open records that no living worker holds; their epoch is new."""
         self._require_usable()
-        return await self._alone(partial(self._claims.claim, worker, now, _bounded(limit)))
+        return await self._alone(partial(self._claims.claim, worker, now, bounded(limit)))
 
     async def renew(self, *, worker: str, until: float) -> None:
         """Register the worker, or extend its lease."""
@@ -258,11 +256,5 @@ class SqliteStore:
 
 
 def _listed(texts: Sequence[str]) -> tuple[str]:
-    _bounded(len(texts) or 1)
+    bounded(len(texts) or 1)
     return (many(texts),)
-
-
-def _bounded(limit: int) -> int:
-    if not 1 <= limit <= PAGE_MAX:
-        raise StoreError(f"ask for 1 to {PAGE_MAX} at a time, not {limit}")
-    return limit
