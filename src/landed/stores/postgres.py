@@ -7,6 +7,7 @@ joined into the seam.
 import asyncio
 import contextlib
 import os
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
@@ -56,12 +57,15 @@ async def open_postgres(
     older: tuple[bytes, ...] = (),
     reconnect_max_s: float = 10.0,
     lock_wait_max_s: float = 5.0,
+    clock: Callable[[], float] = time.time,
 ) -> "PostgresStore":
     """Open the store in the schema `landed` of a Postgres database, or make it there.
 
     `url` is libpq's (`postgresql://user@host/database`). `secret` and `older` are as for SQLite.
     `reconnect_max_s` bounds how long the store tries to come back to a server that is gone, and
-    `lock_wait_max_s` how long a write waits for another transaction.
+    `lock_wait_max_s` how long a write waits for another transaction. `clock` is the caller's, from
+    which `until` and `now` come (UTC seconds): what it is off does not matter to leases, which are
+    kept in the server's time.
 
     Raises `StoreError`, with what to do, for a server that is down, full, read-only, that loses
     acknowledged commits, or whose schema is newer; nothing was changed then.
@@ -72,6 +76,7 @@ async def open_postgres(
         older=older,
         reconnect_max_s=reconnect_max_s,
         lock_wait_max_s=lock_wait_max_s,
+        clock=clock,
     )
     line, link = await open_line(settings)
     try:

@@ -45,6 +45,9 @@ SELECT count(*) FROM journal WHERE seq = :seq AND hash = :hash;
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE backend_xid = :xid::text::xid8::xid AND pid <> pg_backend_pid();
 
+-- time: What the server's clock shows, UTC, in seconds since the epoch.
+SELECT extract(epoch FROM clock_timestamp())::double precision;
+
 -- facts: The server's version and what its durability rests on.
 SELECT current_setting('server_version'), current_setting('synchronous_commit'),
     current_setting('fsync'), current_setting('full_page_writes'), pg_is_in_recovery(),

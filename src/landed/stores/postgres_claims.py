@@ -2,7 +2,9 @@
 
 There is no file that ends with a process, so only the end of a lease, or of the registration, says
 that a worker is gone. Of two workers with one name the later registration stands; the earlier is
-told so at its next heartbeat. Times are the caller's, as on SQLite.
+told so at its next heartbeat. Leases are kept in the server's time: by how much the caller's clock
+differs from it is measured in the same transaction, so that a clock that is an hour off takes over
+nothing early and holds nothing long.
 """
 
 import secrets
@@ -52,10 +54,12 @@ class Claims:
     async def _enter(self, worker: str, until: float, begun: Begun) -> tuple[None, Mark]:
         # What an earlier worker of that name held is decided by claim and epoch, never by name.
         await run(begun.connection, SHARED.disown, (worker,))
+        until += await self._shift_s(begun)
         await run(begun.connection, SHARED.register_worker, (worker, until, self._own))
         return None, Mark()
 
     async def _extend(self, worker: str, until: float, begun: Begun) -> tuple[int, Mark]:
+        until += await self._shift_s(begun)
         renewed = await run(begun.connection, POSTGRES.renew, (until, worker, self._own))
         return renewed.rowcount, Mark()
 
@@ -67,6 +71,7 @@ class Claims:
         self, worker: str, now: float, limit: int, begun: Begun
     ) -> tuple[tuple[Record, ...], Mark]:
         connection = begun.connection
+        now += await self._shift_s(begun)
         owners = await rows(connection, SHARED.owners, (worker,))
         gone = [name for name, until, _ in owners if until is None]
         over = sorted(name for name, until, _ in owners if until is not None and until <= now)
@@ -83,6 +88,12 @@ class Claims:
             await run(connection, SHARED.claim_records, claimed)
         await run(connection, POSTGRES.remove_idle, (worker, now))
         return tuple(replace(one, worker=worker, epoch=epoch) for one in found), Mark()
+
+    async def _shift_s(self, begun: Begun) -> int:
+        """Return by how many seconds the server's clock is ahead of the caller's."""
+        ((there,),) = await rows(begun.connection, POSTGRES.time, ())
+        # In whole seconds, so that what it takes to ask moves nothing between two machines.
+        return round(float(there) - self._settings.clock())
 
     async def _intact(self, ids: list[str], begun: Begun) -> list[Record]:
         """Leave out edited records: nobody may act on them, and they must stop nobody else."""

@@ -6,6 +6,7 @@ PgBouncer may hand each transaction to another connection.
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
@@ -57,6 +58,7 @@ class Settings:
     older: tuple[bytes, ...] = ()
     reconnect_max_s: float = 10.0
     lock_wait_max_s: float = 5.0
+    clock: Callable[[], float] = time.time
 
     @property
     def secrets(self) -> tuple[bytes, ...]:

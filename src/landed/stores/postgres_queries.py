@@ -30,6 +30,7 @@ class PostgresQueries:
     outcome: str
     is_written: str
     end_transaction: str
+    time: str
     facts: str
 
 
