@@ -22,6 +22,7 @@ from landed.core.errors import ProposalError
 from landed.core.operation import Operation, State
 from landed.core.plan import At, Plan, PlanState
 from landed.core.rules import Rules
+from landed.core.schedule import Place
 from landed.core.scope import Check, Next, Scope
 from landed.core.store import Store
 from landed.core.tool import Tool
@@ -35,7 +36,6 @@ from landed.runtime.paced import Paced
 from landed.runtime.waiting import PlanWaiter, Waiter, refuse
 
 WhatNext = Callable[[Scope, Rules, float], Next]
-Place = tuple[str, str]  # tenant, session
 
 SAID_MAX = 60  # characters of a value in the text of an error
 NOBODY_WAITS = "nobody waits for it any more, and it had not been sent"
@@ -67,7 +67,7 @@ class Setting:
     paced: Paced
     check: Callable[[Check], Awaitable[Checked]]
     learn: Callable[[Record], Awaitable[None]]
-    awaken: Callable[["Desk"], bool]
+    ring: Callable[["Desk"], bool]
     freed: Callable[[str], None]
     listeners: Listeners = field(default_factory=Listeners)
     noticed: Callable[[Iterable[Move]], None] = nothing_noticed
@@ -90,7 +90,6 @@ class Desk:
     plan_waiters: list[PlanWaiter] = field(default_factory=list[PlanWaiter])
     asks: dict[str, Operation | Plan] = field(default_factory=dict[str, Operation | Plan])
     wakes: dict[str, float] = field(default_factory=dict[str, float])
-    bell: asyncio.Event = field(default_factory=asyncio.Event)
     rest: asyncio.Event = field(default_factory=asyncio.Event)
     draining: bool = False
     troubles: int = 0
@@ -133,10 +132,20 @@ class Desk:
 
     def ring(self) -> None:
         """Have the loop take another lap; where none can run any more, nobody is left waiting."""
-        self.bell.set()
         self.rest.clear()
-        if not self.setting.awaken(self):
+        if not self.setting.ring(self):
             self.give_up(None)
+
+    def hand_over(self, to: "Desk") -> None:
+        """Give what came too late for this desk, which nobody sits at any more, to the next one."""
+        to.inbox += self.inbox
+        to.handed |= self.handed
+        to.plan_waiters += self.plan_waiters
+        for id, waiters in self.waiters.items():
+            to.waiters.setdefault(id, []).extend(waiters)
+        to.asks |= self.asks
+        for emptied in (self.inbox, self.handed, self.plan_waiters, self.waiters, self.asks):
+            emptied.clear()
 
     def propose(self, proposed: Proposed, waiter: Waiter) -> None:
         """Hand in a call; the same ask joins the operation that it made before.

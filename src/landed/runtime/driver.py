@@ -12,12 +12,13 @@ from landed.core.errors import LandedError, ProposalError, StoreError
 from landed.core.next import what_next
 from landed.core.pacing import Pacing
 from landed.core.rules import Rules
+from landed.core.schedule import AT_ONCE, Place, Schedule
 from landed.core.scope import Check
 from landed.core.session import contract_id, contracts_of, seeing
 from landed.core.store import Store
 from landed.core.tool import Tool
 from landed.runtime.clock import Clock, Ids
-from landed.runtime.desk import Desk, Place, Setting, WhatNext
+from landed.runtime.desk import Desk, Setting, WhatNext
 from landed.runtime.loop import SessionLoop
 from landed.runtime.paced import Paced
 from landed.runtime.reader import Reader
@@ -39,6 +40,7 @@ class Driver:
     worker: str
     ids: Ids
     check: Callable[[Check], Awaitable[Checked]]
+    schedule: Schedule
     keys: tuple[bytes, ...] = (b"",)
     pacing: Pacing | None = None
     language: str = "en"
@@ -47,11 +49,10 @@ class Driver:
     reader: Reader = field(init=False)
     digests: dict[str, str] = field(default_factory=dict[str, str])
     loops: dict[Place, SessionLoop] = field(default_factory=dict[Place, SessionLoop])
-    runs: dict[int, "asyncio.Task[None]"] = field(default_factory=dict[int, "asyncio.Task[None]"])
     setting: Setting = field(init=False)
-    over: bool = False
 
     def __post_init__(self) -> None:
+        self.schedule.begin(self)
         self.reader = Reader(store=self.store)
         bounded = {t.name: t.contract.concurrency for t in self.tools.values()}
         self.setting = Setting(
@@ -70,7 +71,7 @@ class Driver:
             check=self.check,
             slots={name: bound for name, bound in bounded.items() if bound},
             learn=self.learn,
-            awaken=self._awaken,
+            ring=self._ring,
             freed=self._freed,
         )
 
@@ -138,13 +139,8 @@ class Driver:
         for loop in self.loops.values():
             loop.shut_down()
         await self._quiet(bound_s)
-        self.over = True
         self.setting.listeners.end()
-        tasks = list(self.runs.values())
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=bound_s)
+        await self.schedule.end(bound_s=bound_s)
 
     async def _quiet(self, bound_s: float) -> None:
         """Wait until nothing is out and nothing waits to be written, at most `bound_s` seconds."""
@@ -160,26 +156,42 @@ class Driver:
             resting.cancel()
             await asyncio.sleep(0)
 
-    def _awaken(self, desk: Desk) -> bool:
-        """Have the loop run; return whether it does, for after the end none does."""
-        if not self.over and id(desk) not in self.runs and isinstance(desk, SessionLoop):
-            self.runs[id(desk)] = task = asyncio.ensure_future(desk.run())
-            task.add_done_callback(lambda ended: self._ended(desk, ended))
-        return id(desk) in self.runs
+    # What the schedule calls.
 
-    def _ended(self, loop: SessionLoop, ended: "asyncio.Task[None]") -> None:
-        del self.runs[id(loop)]
-        if ended.cancelled():
-            self.over = True  # Nobody but `drain` and the end of the event loop does that.
-            loop.give_up(None)
-        elif (error := ended.exception()) is not None:
+    async def lap(self, place: Place) -> float | None:
+        """Take a lap of a session; a loop in which nothing has been open for long is let go of."""
+        loop = self.loops.get(place)
+        if loop is None:
+            return None
+        try:
+            due = await loop.step()
+        except Exception as error:
             log.error("the loop of a session ended: %s", error, exc_info=error)
             known = isinstance(error, LandedError)
             loop.give_up(error if known else LandedError(f"the loop ended by a bug: {error!r}"))
-        if not loop.idle:
-            self._awaken(loop)
-        elif self.loops.get(loop.place) is loop:
-            del self.loops[loop.place]
+            due = None if loop.idle else AT_ONCE
+        if due is None:
+            del self.loops[place]
+        return due
+
+    async def last_lap(self, place: Place) -> None:
+        """Write down what the end of this process leaves of a session."""
+        if loop := self.loops.get(place):
+            await loop.last()
+
+    def give_up(self, place: Place) -> None:
+        """Leave nobody waiting in a session whose loop ended."""
+        if loop := self.loops.pop(place, None):
+            loop.give_up(None)
+
+    def _ring(self, desk: Desk) -> bool:
+        """Have the desk's loop take a lap; return whether it will, for after the end none does."""
+        there = self.loops.get(desk.place)
+        if there is None and isinstance(desk, SessionLoop):
+            self.loops[desk.place] = desk  # A late reply calls back a loop that was let go of.
+        elif there is not None and there is not desk:
+            desk.hand_over(there)
+        return self.schedule.ring(desk.place)
 
     def _freed(self, tool: str) -> None:
         for loop in self.loops.values():

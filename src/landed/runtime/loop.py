@@ -1,4 +1,4 @@
-"""The one loop: absorb what came back, decide, commit, start, wait. One loop for each session.
+"""The one loop: absorb what came back, decide, commit, start. One loop for each session.
 
 A send is *started*, never waited for; what comes back stays in the inbox until the commit that
 absorbed it succeeded. First run, retry, stop and recovery (its first lap) are this same loop.
@@ -29,6 +29,7 @@ from landed.core.operation import Operation
 from landed.core.operation_record import from_record
 from landed.core.plan import Plan, plan_from
 from landed.core.revision import already_revised, revised_name
+from landed.core.schedule import AT_ONCE, WHEN_RUNG
 from landed.core.scope import (
     AskPrice,
     Check,
@@ -64,25 +65,37 @@ class SessionLoop(Desk):
     starved: frozenset[str] = frozenset()
     conflicts: int = 0
     looked_at: float = 0.0
+    again: bool = False
 
-    async def run(self) -> None:
-        """Go on lap by lap until nothing is open; a last lap writes down what a cancel leaves."""
+    async def step(self) -> float | None:
+        """Take a lap, and return when the next is due; None once nothing has been open for long."""
+        if self.idle:
+            self.rest.set()
+            return None
+        self.again = False
+        self.rest.clear()
         try:
-            while not self.idle or await self._lingers():
-                self.bell.clear()
-                self.rest.clear()
-                try:
-                    await self.lap()
-                except StoreError as error:
-                    self._put_off(error)
-                if (self.troubles or not self.inbox) and not self.idle:
-                    await self._wait()
-        except asyncio.CancelledError:
+            await self.lap()
+        except StoreError as error:
+            self._put_off(error)
+        return self._due()
+
+    def _due(self) -> float:
+        if self.again or (self.inbox and not self.troubles):
+            return AT_ONCE
+        if not self.inbox:
+            self.rest.set()
+        if self.idle:  # It stays for a moment, for a session that goes on with its next call.
+            return self.setting.clock.now() + LINGER_S
+        return min(self.wakes.values(), default=WHEN_RUNG)
+
+    async def last(self) -> None:
+        """Write down what the end of the process leaves, within a bound."""
+        try:
             self.shut_down()
             with suppress(TimeoutError, StoreError):
                 async with asyncio.timeout(LAST_LAP_S):
                     await self.lap()
-            raise
         finally:
             self.rest.set()
 
@@ -95,30 +108,6 @@ class SessionLoop(Desk):
         self.conflicts = 0
         self.troubles += 1
         self.wakes = {"": self.setting.clock.now() + pause_s(self.troubles)}
-
-    async def _lingers(self) -> bool:
-        """Stay for a moment when nothing is open, for a session that goes on with its next call."""
-        self.bell.clear()
-        self.rest.set()
-        await self._ring_in(LINGER_S)
-        return not self.idle
-
-    async def _wait(self) -> None:
-        if not self.inbox:
-            self.rest.set()
-        wake = min(self.wakes.values(), default=float("inf"))
-        if wake == float("inf"):
-            await self.bell.wait()
-        else:
-            await self._ring_in(max(0.0, wake - self.setting.clock.now()))
-
-    async def _ring_in(self, seconds: float) -> None:
-        """Wait for the bell, which rings by itself after `seconds`."""
-        timer = asyncio.get_running_loop().call_later(seconds, self.bell.set)
-        try:
-            await self.bell.wait()
-        finally:
-            timer.cancel()
 
     async def lap(self) -> None:
         """Absorb, decide, commit, start; what arrived is dropped only once it is durable."""
@@ -346,7 +335,7 @@ class SessionLoop(Desk):
                 self.holders[name] = holder
             case _:
                 await self._refresh(conflict)
-        self.bell.set()  # Decide again, also where nothing arrived.
+        self.again = True  # Also where nothing arrived.
 
     async def _refresh(self, conflict: StaleWriteError | LeaseLostError) -> None:
         """Take a record as another writer left it, or leave it to its new worker."""

@@ -109,7 +109,7 @@ class Opened:
             await self.driver.store.retire(worker=self.worker.name)
 
     def _check_open(self) -> None:
-        if self._loop is None or self._drained or self.driver.over:
+        if self._loop is None or self._drained or self.driver.schedule.over:
             raise LandedError("the runtime is not open; use it inside `async with landed.open(…)`")
         self._check_loop()
         if self.worker.lost is not None:

@@ -16,6 +16,7 @@ from landed.core.lease import Lease
 from landed.core.next import what_next, what_was_said
 from landed.core.pacing import Pacing
 from landed.core.rules import RULES, Rules
+from landed.core.schedule import Schedule
 from landed.core.store import Store
 from landed.core.tool import Tool
 from landed.runtime.clock import Clock, Ids, RandomIds, WallClock
@@ -27,6 +28,7 @@ from landed.runtime.opened import Settings
 from landed.runtime.permissions import NobodyMay, Permissions
 from landed.runtime.planning import PlanFor, Planner, no_plan_for
 from landed.runtime.runtime import Runtime
+from landed.runtime.schedule import LocalSchedule
 from landed.runtime.worker import Worker
 
 
@@ -36,9 +38,9 @@ class Parts(TypedDict, total=False):
     `rules` and `what_next` decide (a simulation may run wrong ones), `clock` and `ids` are time and
     chance, `worker` and `lease` name this process and how long its claims stand. `plan_for` makes
     calls of an intent, `permissions` says who may do what, `secrets` seal (the first is today's),
-    `notify` is told of cases, `pacing` says how fast what may leave. One that `decides_only` claims
-    nothing of others and starts nothing: what somebody decides is written down, and carried out by
-    a worker that has the tools.
+    `notify` is told of cases, `pacing` says how fast what may leave, `schedule` calls the loops.
+    One that `decides_only` claims nothing of others and starts nothing: what somebody decides is
+    written down, and carried out by a worker that has the tools.
     """
 
     rules: Rules
@@ -52,6 +54,7 @@ class Parts(TypedDict, total=False):
     secrets: tuple[bytes, ...]
     notify: Notify | None
     pacing: Pacing | None
+    schedule: Schedule | None
     decides_only: bool
 
 
@@ -112,6 +115,7 @@ def _driver(
         language=bounds.language,
         keys=tuple(map(sealing_key, parts.get("secrets", (b"",)))),
         check=foreseer.check,
+        schedule=parts.get("schedule") or LocalSchedule(clock=time),
         pacing=parts.get("pacing"),
         decides_only=decides_only,
     )

@@ -138,7 +138,7 @@ class Proposing(Settling):
         try:
             answer = await waiter.future
         except asyncio.CancelledError:
-            if not self.driver.over or _is_cancelled():
+            if not self.driver.schedule.over or _is_cancelled():
                 raise
             # The runtime ended meanwhile: what was decided is durable, the next one carries it out.
             stands = await self.driver.reader.plan(plan.id, tenant=plan.tenant)
