@@ -17,6 +17,9 @@ SELECT a FROM b WHERE c = :c AND d > :d AND e = :c;
 
 -- second: Does another.
 DELETE FROM b WHERE c IN :ids AND d = :d;
+
+-- third: Reads a list as a table.
+SELECT ids.value FROM EACH :ids;
 """
 
 
@@ -24,6 +27,7 @@ def test_a_file_is_read_into_queries_by_name() -> None:
     assert read(TWO) == {
         "first": "SELECT a FROM b WHERE c = ?1 AND d > ?2 AND e = ?1;",
         "second": "DELETE FROM b WHERE c IN (SELECT value FROM json_each(?1)) AND d = ?2;",
+        "third": "SELECT ids.value FROM json_each(?1) AS ids;",
     }
 
 

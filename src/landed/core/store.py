@@ -76,7 +76,12 @@ class Store(Protocol):
         ...
 
     async def claim(self, *, worker: str, now: float, limit: int = 100) -> tuple[Record, ...]:
-        """Take over up to `limit` open records that no living worker holds, oldest first.
+        """Take over up to `limit` open records that no living worker holds; oldest first.
+
+        The tenants share a claim equally, what one leaves of its share goes to the others, and in
+        each the oldest goes first. Where there are more tenants than `limit`, the next claim begins
+        with those that this one did not reach. Fewer than `limit` are returned only where no more
+        is left, or others are taking it.
 
         A worker is dead when its lease is over at `now`, or when its store can tell that its
         process is gone. All records claimed by one call get the same new epoch; neither their

@@ -1,11 +1,14 @@
 """Who holds which open records: registrations, and the take-over of what nobody living holds."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 from landed.core.changes import Record
 from landed.core.errors import LeaseLostError, StoreError
 from landed.stores.driver import Row
+from landed.stores.fair import Left, Picking, Turns
 from landed.stores.queries import SQLITE, many
 from landed.stores.reading import record
 from landed.stores.transaction import Writer
@@ -22,6 +25,8 @@ class Claims:
         self._secrets = secrets
         self._files: dict[str, str] = {}  # Of the workers that live here.
         self._registered: set[str] = set()
+        self._turns = Turns()
+        self._edited: set[str] = set()
 
     def renew(self, worker: str, until: float, wait: bool) -> None:
         """Enter the worker, or extend its lease; raises `LeaseLostError` when that was ended."""
@@ -80,8 +85,7 @@ class Claims:
         execute = self._writer.connection.execute
         owners: list[Row] = execute(SQLITE.owners, (worker,)).fetchall()
         gone = [name for name, until, file in owners if self._is_dead(until, file, now)]
-        rows = execute(SQLITE.claimable, (many(gone), limit)).fetchall() if gone else []
-        found = self._intact(rows)
+        found = self._intact(self._pick(gone, limit)) if gone else []
         epoch = head.epoch
         if found:
             epoch = self._writer.draw_epoch(head)
@@ -101,12 +105,31 @@ class Claims:
             return True  # Not registered.
         return until <= now or self._liveness.is_gone(file)
 
-    def _intact(self, rows: list[Row]) -> list[Record]:
+    def _pick(self, gone: list[str], limit: int) -> list[str]:
+        """Return what is taken over, fairly between the tenants."""
+        execute = self._writer.connection.execute
+        found: list[str] = []
+        for since in dict.fromkeys((self._turns.since, "")):
+            every = execute(SQLITE.tenants_left, (since, many(gone), limit + 1))
+            found += [tenant for (tenant,) in every]
+        picking = Picking(self._turns.take(found, limit), limit)
+        while picking.take(self._left(gone, picking.tenants, picking.share)):
+            continue
+        return picking.picked
+
+    def _left(self, gone: list[str], tenants: list[str], share: int) -> Iterator[Left]:
+        """Yield what these workers hold of each tenant, past the edited ones, oldest first."""
+        execute = self._writer.connection.execute
+        for tenant, worker in product(tenants, gone):
+            rows = execute(SQLITE.claimable, (worker, tenant, share + len(self._edited)))
+            yield from (row for row in rows if row[0] not in self._edited)
+
+    def _intact(self, ids: list[str]) -> list[Record]:
         """Leave out edited records: nobody may act on them, and they must stop nobody else."""
         found: list[Record] = []
-        for row in rows:
+        for row in self._writer.connection.execute(SQLITE.load, (many(ids),)):
             try:
                 found.append(record(row, self._secrets))
             except StoreError:
-                continue
-        return found
+                self._edited.add(row[0])
+        return sorted(found, key=lambda one: one.made)

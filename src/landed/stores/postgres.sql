@@ -1,5 +1,5 @@
 -- The queries that only Postgres has: sets in place of rows, sequences, and locks on rows. As in
--- `queries.sql`: compare-and-set and look-ups, no rules; a parameter after IN is a list.
+-- `queries.sql`: compare-and-set and look-ups, no rules; parameters after IN and EACH are lists.
 
 -- lock: Keep these records as they are until the transaction ends; return their versions. In the
 -- order of their ids, so that two who lock the same ones do not wait for each other.
@@ -14,12 +14,17 @@ SELECT seq, id, version, before, event, state, at, body, body_digest, prev, hash
 FROM journal ORDER BY seq DESC LIMIT 1;
 
 -- lock_gone: Of these workers the registered ones whose lease is over, locked, so that they cannot
--- renew it meanwhile; what another claim has locked is that one's.
-SELECT id FROM worker WHERE id IN :ids AND until <= :now ORDER BY id FOR UPDATE SKIP LOCKED;
+-- renew it meanwhile; several claims may share what they left.
+SELECT id FROM worker WHERE id IN :ids AND until <= :now ORDER BY id FOR SHARE SKIP LOCKED;
 
--- lock_claimable: The open records of these workers, oldest first, as far as nobody works on them.
-SELECT id FROM record WHERE open = 1 AND worker IN :workers
-ORDER BY made LIMIT :limit FOR NO KEY UPDATE SKIP LOCKED;
+-- lock_claimable: The open records that each of these workers holds of each of these tenants, the
+-- oldest first, as far as nobody works on them.
+SELECT oldest.id, oldest.tenant, oldest.made
+FROM EACH :workers CROSS JOIN EACH :tenants CROSS JOIN LATERAL (
+    SELECT id, tenant, made FROM record
+    WHERE open = 1 AND worker = workers.value AND tenant = tenants.value
+    ORDER BY made LIMIT :share FOR NO KEY UPDATE SKIP LOCKED
+) AS oldest;
 
 -- remove_idle: End the registrations, over at this time, of workers that hold nothing open.
 DELETE FROM worker WHERE id IN (

@@ -13,6 +13,7 @@ from functools import partial
 
 from landed.core.changes import Record
 from landed.core.errors import LeaseLostError, StoreError
+from landed.stores.fair import Left, Picking, Turns
 from landed.stores.postgres_line import Settings, rows, run
 from landed.stores.postgres_queries import POSTGRES, SHARED
 from landed.stores.postgres_transaction import Begun, Mark, Transactions
@@ -27,6 +28,8 @@ class Claims:
         self._settings = settings
         self._own = secrets.token_hex(8)  # Marks the registrations that were made here.
         self._registered: set[str] = set()
+        self._turns = Turns()
+        self._edited: set[str] = set()
 
     async def renew(self, worker: str, until: float) -> None:
         """Enter the worker, or extend its lease; raises `LeaseLostError` when that was ended."""
@@ -79,8 +82,7 @@ class Claims:
             gone += [name for (name,) in await rows(connection, POSTGRES.lock_gone, (over, now))]
         found: list[Record] = []
         if gone:
-            ids = await rows(connection, POSTGRES.lock_claimable, (gone, limit))
-            found = await self._intact([id for (id,) in ids], begun)
+            found = await self._intact(await self._pick(gone, limit, begun), begun)
         epoch = 0
         if found:
             ((_, (epoch,)),) = await rows(connection, POSTGRES.draw, (0, 1))
@@ -95,6 +97,26 @@ class Claims:
         # In whole seconds, so that what it takes to ask moves nothing between two machines.
         return round(float(there) - self._settings.clock())
 
+    async def _pick(self, gone: list[str], limit: int, begun: Begun) -> list[str]:
+        """Return what is taken over, fairly between the tenants."""
+        found: list[str] = []
+        for since in dict.fromkeys((self._turns.since, "")):
+            asked = (since, gone, limit + 1)
+            every = await rows(begun.connection, SHARED.tenants_left, asked)
+            found += [tenant for (tenant,) in every]
+        picking = Picking(self._turns.take(found, limit), limit)
+        while picking.take(await self._left(gone, picking.tenants, picking.share, begun)):
+            continue
+        return picking.picked
+
+    async def _left(
+        self, gone: list[str], tenants: list[str], share: int, begun: Begun
+    ) -> list[Left]:
+        """Return what these workers hold of each tenant, past the edited ones, oldest first."""
+        asked = (gone, tenants, share + len(self._edited))
+        found = await rows(begun.connection, POSTGRES.lock_claimable, asked)
+        return [row for row in found if row[0] not in self._edited]
+
     async def _intact(self, ids: list[str], begun: Begun) -> list[Record]:
         """Leave out edited records: nobody may act on them, and they must stop nobody else."""
         found: list[Record] = []
@@ -102,5 +124,5 @@ class Claims:
             try:
                 found.append(record(row, self._settings.secrets))
             except StoreError:
-                continue
+                self._edited.add(row[0])
         return sorted(found, key=lambda one: one.made)

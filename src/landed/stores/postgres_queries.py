@@ -8,6 +8,7 @@ from importlib.resources import files
 from landed.stores.queries import Queries, split
 
 _LIST = re.compile(r"\bIN :([a-z_]+)")
+_EACH = re.compile(r"\bEACH :([a-z_]+)")
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 _ROWS = re.compile(r"unnest\(([^()]*)\)")
 _TABLE = re.compile(
@@ -37,15 +38,16 @@ class PostgresQueries:
 def read(text: str) -> dict[str, str]:
     """Split a file of queries into name → SQL in the dialect of Postgres.
 
-    A parameter becomes `$1`, `$2` in the order of first appearance; one after IN is an array.
-    Tables are named with their schema, because a search path would be a state of the session, and
-    behind PgBouncer a session is nobody's own.
+    A parameter becomes `$1`, `$2` in the order of first appearance; one after IN or EACH is an
+    array. Tables are named with their schema, because a search path would be a state of the
+    session, and behind PgBouncer a session is nobody's own.
     """
     return {name: _for_postgres(sql) for name, sql in split(text).items()}
 
 
 def _for_postgres(sql: str) -> str:
     sql = _TABLE.sub(r"\1\2landed.\3", _LIST.sub(r"= ANY(:\1)", sql))
+    sql = _EACH.sub(r"unnest(:\1::text[]) AS \1 (value)", sql)
     order: list[str] = []
 
     def numbered(match: re.Match[str]) -> str:

@@ -11,6 +11,7 @@ from importlib.resources import files
 
 _HEADING = re.compile(r"^-- ([a-z_]+): .*$", re.MULTILINE)
 _LIST = re.compile(r"\bIN :([a-z_]+)")
+_TABLE = re.compile(r"\bEACH :([a-z_]+)")
 _PARAMETER = re.compile(r":([a-z_]+)")
 
 
@@ -34,6 +35,7 @@ class Queries:
     journal_of: str
     holders: str
     owners: str
+    tenants_left: str
     claimable: str
     claim_records: str
     idle_workers: str
@@ -51,8 +53,8 @@ def many(values: Iterable[str]) -> str:
 def read(text: str) -> dict[str, str]:
     """Split a file of queries into name → SQL in the dialect of SQLite.
 
-    A parameter becomes `?1`, `?2` in the order of first appearance; one after IN becomes the
-    values of a JSON array (see `many`).
+    A parameter becomes `?1`, `?2` in the order of first appearance; one after IN or EACH
+    becomes the values of a JSON array (see `many`).
     """
     return {name: _for_sqlite(sql) for name, sql in split(text).items()}
 
@@ -69,6 +71,7 @@ def _bare(sql: str) -> str:
 
 def _for_sqlite(sql: str) -> str:
     sql = _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", sql)
+    sql = _TABLE.sub(r"json_each(:\1) AS \1", sql)
     order: list[str] = []
 
     def numbered(match: re.Match[str]) -> str:

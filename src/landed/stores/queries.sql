@@ -1,6 +1,7 @@
 -- The queries of the stores: compare-and-set and look-ups, no rules. Each opens with its name and a
--- sentence. A parameter after IN is a list. Parameters are handed over in the order in which they
--- first appear.
+-- sentence. A parameter after IN is a list; after EACH it is one that is read as a table of that
+-- name, with one column, `value`. Parameters are handed over in the order in which they first
+-- appear.
 
 -- head: The last epoch drawn, the oldest schema that may write, and the end of the journal.
 SELECT epoch.drawn, (SELECT max(min_writer) FROM migration), journal.seq, journal.hash
@@ -76,13 +77,39 @@ WHERE journal.seq > :after ORDER BY journal.seq LIMIT :limit;
 -- holders: Which record holds each of these names; free ones are left out.
 SELECT name, record FROM name WHERE name IN :names;
 
--- owners: Who holds open records, with the registration where there is one; the asker is left out.
-SELECT DISTINCT record.worker, worker.until, worker.file
-FROM record LEFT JOIN worker ON worker.id = record.worker
-WHERE record.open = 1 AND record.worker <> :worker;
+-- owners: Who holds open records, each looked for behind the one before, with the registration
+-- where there is one; the asker is left out.
+WITH RECURSIVE owner (id) AS (
+    SELECT (SELECT worker FROM record WHERE open = 1 ORDER BY worker LIMIT 1)
+    UNION ALL
+    SELECT (SELECT worker FROM record WHERE open = 1 AND worker > owner.id ORDER BY worker LIMIT 1)
+    FROM owner WHERE owner.id IS NOT NULL
+)
+SELECT owner.id, worker.until, worker.file
+FROM owner LEFT JOIN worker ON worker.id = owner.id
+WHERE owner.id IS NOT NULL AND owner.id <> :worker;
 
--- claimable: The open records of these workers, oldest first.
-SELECT * FROM loaded WHERE open = 1 AND worker IN :workers ORDER BY made LIMIT :limit;
+-- tenants_left: The tenants, from one on, of what these workers hold open; each is looked for
+-- behind the one before.
+WITH RECURSIVE held (worker, tenant, number) AS (
+    SELECT workers.value, (
+        SELECT tenant FROM record WHERE open = 1 AND worker = workers.value AND tenant >= :since
+        ORDER BY tenant LIMIT 1
+    ), 1
+    FROM EACH :workers
+    UNION ALL
+    SELECT held.worker, (
+        SELECT tenant FROM record
+        WHERE open = 1 AND worker = held.worker AND record.tenant > held.tenant
+        ORDER BY tenant LIMIT 1
+    ), held.number + 1
+    FROM held WHERE held.tenant IS NOT NULL AND held.number < :limit
+)
+SELECT DISTINCT tenant FROM held WHERE tenant IS NOT NULL ORDER BY tenant LIMIT :limit;
+
+-- claimable: The open records that one worker holds of one tenant, oldest first.
+SELECT id, tenant, made FROM record
+WHERE open = 1 AND worker = :worker AND tenant = :tenant ORDER BY made LIMIT :share;
 
 -- claim_records: Hand records to a worker under a new epoch.
 UPDATE record SET worker = :worker, epoch = :epoch WHERE id IN :ids;

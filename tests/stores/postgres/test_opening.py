@@ -206,23 +206,3 @@ async def test_another_loop_is_refused(opened: Callable) -> None:
     thread.start()
     thread.join()
     assert len(raised) == 1
-
-
-async def test_claiming_reads_nothing_that_is_finished(
-    url: str, server: Server, opened: Callable
-) -> None:
-    store: PostgresStore = await opened()
-    await inserted(store, "op-1", worker="gone")
-    server.execute(
-        url,
-        "INSERT INTO landed.record SELECT 'old-' || n, 'operation', 't', 's', 'confirmed', 1, 0,"
-        " 'w', 0, 1, 1 FROM generate_series(1, 20000) AS n",
-    )
-    server.execute(url, "ANALYZE landed.record")
-    plan = server.execute(
-        url,
-        "EXPLAIN SELECT DISTINCT record.worker, worker.until FROM landed.record LEFT JOIN"
-        " landed.worker ON worker.id = record.worker WHERE record.open = 1 AND worker <> 'w'",
-    )
-    assert any("record_open" in line for (line,) in plan), plan
-    assert len(await store.claim(worker="w", now=1.0)) == 1

@@ -1,6 +1,8 @@
 """What a store must do about workers: epochs, leases and taking over."""
 
 import asyncio
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 
 from landed.core.changes import Changes
@@ -14,6 +16,19 @@ from landed.testing.store_checks.suite import (
     moved,
     refusal,
 )
+
+
+async def left(store: Store, counts: Mapping[str, int]) -> None:
+    """Leave so many open records of each tenant to nobody, one tenant after the other."""
+    for tenant, count in counts.items():
+        moves = (made(f"op-{tenant}-{n}", worker="gone", tenant=tenant) for n in range(count))
+        await store.commit(Changes(moves=tuple(moves)))
+
+
+async def claimed(store: Store, *, limit: int) -> dict[str, int]:
+    """Claim, and return how much of each tenant it was."""
+    records = await store.claim(worker="me", now=1.0, limit=limit)
+    return dict(sorted(Counter(record.tenant for record in records).items()))
 
 
 @check
@@ -109,6 +124,36 @@ async def a_claim_is_bounded_and_oldest_first(store: Store) -> None:
     assert ids == [["op-0", "op-1"], ["op-2", "op-3"], ["op-4"], []]
     epochs = [{record.epoch for record in page} for page in pages[:3]]
     assert all(len(drawn) == 1 for drawn in epochs), "one call draws one epoch"
+
+
+@check
+async def tenants_share_a_claim(store: Store) -> None:
+    """One tenant's many keep no other waiting; what one leaves of its share goes to the others."""
+    await left(store, {"many": 9, "few": 1, "some": 3})
+    first, second, third = [await claimed(store, limit=6) for _ in range(3)]
+    assert first == {"few": 1, "many": 3, "some": 2}, f"it was not shared: {first}"
+    assert second == {"many": 5, "some": 1}, f"what a tenant leaves is for the others: {second}"
+    assert third == {"many": 1}, f"nothing may be left behind: {third}"
+
+
+@check
+async def in_each_tenant_the_oldest_goes_first(store: Store) -> None:
+    """Whoever left it, and whatever it is called."""
+    for n, worker in enumerate(("gone", "lost", "gone", "lost")):
+        for tenant in ("a", "b"):
+            move = made(f"op-{9 - n}{tenant}", worker=worker, tenant=tenant)
+            await store.commit(Changes(moves=(move,)))
+    pages = [await store.claim(worker="me", now=1.0, limit=4) for _ in range(3)]
+    ids = [[record.id for record in page] for page in pages]
+    assert ids == [["op-9a", "op-9b", "op-8a", "op-8b"], ["op-7a", "op-7b", "op-6a", "op-6b"], []]
+
+
+@check
+async def more_tenants_than_places_take_turns(store: Store) -> None:
+    """The next claim begins with those that the last one did not reach."""
+    await left(store, dict.fromkeys("abcde", 2))
+    turns = ["".join(await claimed(store, limit=2)) for _ in range(6)]
+    assert turns == ["ab", "cd", "ae", "bc", "de", ""], f"not in turns: {turns}"
 
 
 @check
