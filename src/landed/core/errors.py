@@ -7,7 +7,8 @@
     ├── ApprovalError      a yes or a no that cannot be taken
     ├── StoreError         disk, connection, schema
     │   ├── StaleWriteError   another writer moved the record, or holds the name
-    │   └── LeaseLostError    another worker took over the claim
+    │   ├── LeaseLostError    another worker took over the claim
+    │   └── NewerSchemaError  a newer `landed` has taken over the store
     ├── IllegalEventError  our own bug: an event that the state table does not allow
     └── WrongLoopError     the runtime was used from another event loop
 
@@ -105,6 +106,14 @@ class LeaseLostError(StoreError):
         self.record = record
         self.held = held
         self.found = found
+
+
+class NewerSchemaError(StoreError):
+    """A newer `landed` changed the store so that this one may not write it; upgrade this one.
+
+    Nothing was changed. A worker that meets it stops: whoever runs the newer one goes on with what
+    this one had begun, as with anything that a process leaves that ends.
+    """
 
 
 class IllegalEventError(LandedError):

@@ -81,7 +81,8 @@ class Opened:
     async def serve(self, stop: asyncio.Event) -> None:
         """Work on what is in the store until `stop` is set, for a process that does nothing else.
 
-        Raises `LeaseLostError` when this worker was taken for dead; another one has its work then.
+        Raises `LeaseLostError` when this worker was taken for dead, and `NewerSchemaError` when a
+        newer `landed` took over the store; another worker has its work then.
         """
         self._check_open()
         stopped = asyncio.ensure_future(stop.wait())

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from dataclasses import dataclass
 
-from landed.core.errors import LeaseLostError, StoreError
+from landed.core.errors import LeaseLostError, NewerSchemaError, StoreError
 from landed.core.lease import Lease
 from landed.core.store import Store
 from landed.runtime.clock import Clock
@@ -25,7 +25,7 @@ class Worker:
     driver: Driver
     clock: Clock
     lease: Lease
-    lost: LeaseLostError | None = None
+    lost: LeaseLostError | NewerSchemaError | None = None
 
     async def begin(self) -> int:
         """Register, and take over what dead workers left; return how many operations."""
@@ -47,15 +47,18 @@ class Worker:
         return adopted
 
     async def beat(self) -> None:
-        """Renew and adopt until cancelled; a worker whose claims were taken over stops."""
+        """Renew and adopt until cancelled; a worker that may not go on stops, and says why.
+
+        It may not when its claims were taken over, or its store by a newer `landed`.
+        """
         while self.lost is None:
             await asyncio.sleep(self.lease.beat_s)
             try:
                 until = self.lease.until(self.clock.now())
                 await self.store.renew(worker=self.name, until=until)
                 await self.adopt()
-            except LeaseLostError as lost:
+            except (LeaseLostError, NewerSchemaError) as lost:
                 self.lost = lost
-                log.error("worker %s was taken for dead and stops: %s", self.name, lost)
+                log.error("worker %s stops: %s", self.name, lost)
             except StoreError as error:
                 log.warning("worker %s could not renew its lease: %s", self.name, error)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
-from landed.core.errors import StoreError
+from landed.core.errors import NewerSchemaError, StoreError
 from landed.stores.driver import Connection, driver
 
 _FILE = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
@@ -87,9 +87,9 @@ def migrate(connection: Connection, known: Sequence[Migration], *, path: str) ->
 
 
 def require_writer(min_writer: int, *, newest: int, path: str) -> None:
-    """Raise `StoreError` when only writers of a newer schema than ours may write."""
+    """Raise `NewerSchemaError` when only writers of a newer schema than ours may write."""
     if min_writer > newest:
-        raise StoreError(
+        raise NewerSchemaError(
             f"{path} has a newer schema: it asks for writers of version {min_writer}, this landed "
             f"writes version {newest}; upgrade landed. Nothing was changed"
         )

@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
-import psycopg
 import psycopg_pool
 
 from landed.core.changes import Changes, Record
@@ -24,7 +23,9 @@ from landed.stores.postgres_claims import Claims
 from landed.stores.postgres_facts import facts
 from landed.stores.postgres_gathering import Gathering
 from landed.stores.postgres_line import (
+    ANSWER_MAX_S,
     DRIVER_ERRORS,
+    RETRYABLE,
     Connection,
     Line,
     Parameters,
@@ -32,6 +33,7 @@ from landed.stores.postgres_line import (
     is_loss,
     options,
     rows,
+    silent,
     store_error,
 )
 from landed.stores.postgres_opening import open_line
@@ -44,7 +46,8 @@ from landed.stores.unit import Unit
 READERS_MAX = 4
 """Connections that one store reads with; one more writes."""
 
-_READS_MAX = 3  # How often a read is tried that loses its connection.
+# After a restart of the server, each connection that is kept to read with may be one to the old.
+_READS_MAX = READERS_MAX + 1
 
 R = TypeVar("R")
 _Single: TypeAlias = Callable[[], Awaitable[Moved]]  # What needs a transaction for itself.
@@ -78,13 +81,7 @@ async def open_postgres(
         lock_wait_max_s=lock_wait_max_s,
         clock=clock,
     )
-    line, link = await open_line(settings)
-    try:
-        pool = await _readers(settings)
-    except BaseException:
-        line.drop()
-        raise
-    return PostgresStore(settings, line, pool, link=link)
+    return await _opened(settings)
 
 
 class PostgresStore:
@@ -107,8 +104,8 @@ class PostgresStore:
         self._settings = settings
         self._line = line
         self._pool = pool
-        self._transactions = Transactions(line)
-        self._writer = Writer(self._transactions, settings, link=link)
+        self._transactions = Transactions(line, link=link, left=pool.drain)
+        self._writer = Writer(self._transactions, settings)
         self._claims = Claims(self._transactions, settings)
         self._group: Gathering[Unit | _Single, Moved] = Gathering(
             self._write, is_single=lambda item: not isinstance(item, Unit)
@@ -119,8 +116,7 @@ class PostgresStore:
 
     async def open_again(self) -> "PostgresStore":
         """Open the same records once more, as another process would."""
-        line, link = await open_line(self._settings)
-        return PostgresStore(self._settings, line, await _readers(self._settings), link=link)
+        return await _opened(self._settings)
 
     async def commit(self, changes: Changes) -> tuple[Record, ...]:
         """Write the unit whole and return the moved records as stored, once it is durable.
@@ -128,8 +124,8 @@ class PostgresStore:
         What never changes in a record (`kind`, `tenant`, `session`, `frozen`, `made`) is written
         with its first event; a later move returns it as the caller handed it in. A connection that
         is lost meanwhile is resolved: the unit is written once, or `StoreError` says that it was
-        not. Only a server that stays away leaves that open; then the text says so, and the store
-        must be opened again.
+        not. Only a server that stays away leaves that open; then the text says so, and nothing is
+        read or written any more before it has said how it was.
         """
         self._require_usable()
         return await self._group.write(Unit(changes))
@@ -208,13 +204,17 @@ class PostgresStore:
             self._line.drop()
             return
         self._require_own_loop()
-        self._is_closed = True
-        await self._group.close()
-        # A server that is gone holds the registrations until their leases are over.
-        with contextlib.suppress(StoreError, psycopg.Error):
-            await self._claims.retire_all()
-        self._line.drop()
-        await self._pool.close()
+        try:
+            # A server that is gone holds the registrations until their leases are over.
+            with contextlib.suppress(StoreError):
+                await self._alone(self._claims.retire_all)
+            self._is_closed = True
+            await self._group.close()
+        finally:
+            self._is_closed = True
+            await self._group.stop()  # Whoever waits for a socket must not see it closed.
+            self._line.drop()
+            await self._pool.close()
 
     async def _alone(self, act: Callable[[], Awaitable[R]]) -> R:
         self._require_usable()
@@ -245,12 +245,15 @@ class PostgresStore:
 
     async def _read(self, ask: Callable[[Connection], Awaitable[R]]) -> R:
         self._require_usable()
-        self._transactions.require_whole()
         attempt = 0
         while True:
+            if self._transactions.in_doubt:
+                await self._alone(self._transactions.settle)
             try:
-                async with self._pool.connection() as connection:
+                async with self._pool.connection() as connection, asyncio.timeout(ANSWER_MAX_S):
                     return await ask(connection)
+            except TimeoutError as error:
+                raise silent(self._settings.place) from error
             except psycopg_pool.PoolTimeout as error:
                 raise StoreError(
                     f"{self._settings.place} gave no connection to read with for "
@@ -259,7 +262,8 @@ class PostgresStore:
                 ) from error
             except (*DRIVER_ERRORS, OverflowError, ValueError) as error:
                 attempt += 1
-                if attempt == _READS_MAX or not is_loss(error):
+                again = is_loss(error) or isinstance(error, RETRYABLE)
+                if attempt == _READS_MAX or not again:
                     raise store_error(error, self._settings.place) from error
 
     def _require_usable(self) -> None:
@@ -280,6 +284,16 @@ class PostgresStore:
             raise WrongLoopError(
                 f"{self._settings.place} belongs to another event loop; open a store for each loop"
             )
+
+
+async def _opened(settings: Settings) -> PostgresStore:
+    line, link = await open_line(settings)
+    try:
+        pool = await _readers(settings)
+    except BaseException:
+        line.drop()
+        raise
+    return PostgresStore(settings, line, pool, link=link)
 
 
 async def _readers(settings: Settings) -> "psycopg_pool.AsyncConnectionPool[Connection]":

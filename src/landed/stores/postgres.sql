@@ -53,7 +53,10 @@ WHERE backend_xid = :xid::text::xid8::xid AND pid <> pg_backend_pid();
 -- time: What the server's clock shows, UTC, in seconds since the epoch.
 SELECT extract(epoch FROM clock_timestamp())::double precision;
 
--- facts: The server's version and what its durability rests on.
+-- facts: The server's version and what its durability rests on. Who may not see what a follower
+-- does still sees that there is one.
 SELECT current_setting('server_version'), current_setting('synchronous_commit'),
     current_setting('fsync'), current_setting('full_page_writes'), pg_is_in_recovery(),
+    current_setting('synchronous_standby_names'),
+    (SELECT count(*) FROM pg_stat_replication WHERE coalesce(state, 'streaming') = 'streaming'),
     (SELECT max(version) FROM migration);

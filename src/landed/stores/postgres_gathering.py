@@ -12,6 +12,11 @@ from typing import Generic, TypeVar
 from landed.core.errors import StoreError
 from landed.stores.batch import BATCH_MAX, WAITING_MAX, settle
 
+_CUT_OFF = (
+    "the store, or its event loop, ended while this was on its way to Postgres; "
+    "open the store again, and read"
+)
+
 W = TypeVar("W")
 R = TypeVar("R")
 
@@ -43,8 +48,7 @@ class Gathering(Generic[W, R]):
             raise StoreError(f"{WAITING_MAX} commits wait for Postgres; hand over fewer at once")
         future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, future))
-        if self._running is None:
-            self._running = asyncio.create_task(self._run(), name="landed-writer")
+        self._start()
         return await future
 
     async def close(self) -> None:
@@ -52,15 +56,33 @@ class Gathering(Generic[W, R]):
         while self._running is not None:
             await asyncio.wait({self._running})
 
+    async def stop(self) -> None:
+        """End the writing, and tell those who wait; after `close` there is nothing to be ended."""
+        if self._running is not None:
+            settle(list(self._waiting), [StoreError(_CUT_OFF)] * len(self._waiting))
+            self._waiting.clear()
+            self._running.cancel()
+            await asyncio.wait({self._running})
+
+    def _start(self) -> None:
+        if self._running is None and self._waiting:
+            self._running = asyncio.create_task(self._run(), name="landed-writer")
+
     async def _run(self) -> None:
+        batch: list[tuple[W, asyncio.Future[R]]] = []
         try:
             while self._waiting:
                 batch = self._next_batch()
                 settle(batch, await self._outcomes([item for item, _ in batch]))
                 # Those who wake up now may commit again, and share the next batch.
                 await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            # The end of a loop cancels every task, and some of them have a last word to write.
+            settle(batch, [StoreError(_CUT_OFF)] * len(batch))
+            raise
         finally:
             self._running = None
+            self._start()
 
     async def _outcomes(self, items: list[W]) -> Sequence[R | Exception]:
         try:

@@ -22,8 +22,17 @@ Parameters: TypeAlias = tuple[object, ...]
 DRIVER_ERRORS = (psycopg.Error, OSError)
 RETRYABLE = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
 
-_PAUSE_S = 0.05
-_PAUSE_MAX_S = 1.0
+ANSWER_MAX_S = 30.0
+"""How long a transaction, a COMMIT or a read waits for a server that says nothing."""
+
+PAUSE_MAX_S = 3.0
+"""How long a process may stop, or be cut off, within a transaction before the server ends that.
+
+Less than others wait for its locks, unless they were told not to.
+"""
+
+_RETRY_S = 0.05
+_RETRY_MAX_S = 1.0
 
 _ADVICE: tuple[tuple[str, str], ...] = (
     # The beginning of the error's code, and what to do; the first that fits is told.
@@ -46,6 +55,8 @@ _SIGNS = (
     ("does not exist", "3D000"),
     ("password", "28"),
     ("during recovery", "25006"),
+    ("session is read-only", "25006"),
+    ("in hot standby mode", "25006"),
 )
 
 
@@ -93,7 +104,7 @@ class Line:
         if self._connection is not None and not self._connection.closed:
             return self._connection
         deadline_s = time.monotonic() + self.settings.reconnect_max_s
-        pause_s = _PAUSE_S
+        pause_s = _RETRY_S
         while True:
             try:
                 self._connection = await connect(self.settings)
@@ -102,7 +113,7 @@ class Line:
                 if not is_loss(error) or time.monotonic() + pause_s >= deadline_s:
                     raise store_error(error, self.settings.place) from error
             await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, _PAUSE_MAX_S)
+            pause_s = min(2 * pause_s, _RETRY_MAX_S)
 
     def drop(self) -> None:
         """Let the connection go without a word; the server ends what was open on it."""
@@ -151,7 +162,22 @@ def is_loss(error: BaseException) -> bool:
     code = error.sqlstate
     if code is None:
         return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
-    return code.startswith(("08", "57P"))
+    return code.startswith(("08", "57P", "25P03"))  # The last: it was stopped for too long.
+
+
+def is_read_only(error: BaseException) -> bool:
+    """Whether the error says that this server cannot be written: a standby, or set so."""
+    return isinstance(error, psycopg.Error) and (
+        error.sqlstate == "25006" or (error.sqlstate == "XX000" and "during recovery" in str(error))
+    )
+
+
+def silent(place: str) -> StoreError:
+    """Return what it means that a connected server says nothing."""
+    return StoreError(
+        f"{place} is connected, but did not answer for {ANSWER_MAX_S:g} s; look whether it, or "
+        "what stands before it, is stopped or overloaded. Nothing was written"
+    )
 
 
 def store_error(error: BaseException, place: str) -> StoreError:

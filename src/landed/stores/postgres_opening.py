@@ -4,11 +4,14 @@ Openers queue at one lock that ends with their transaction. Whoever finds the sc
 changes nothing, so that a user who may not create tables can work.
 """
 
-from collections.abc import Sequence
+import logging
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 
 from landed.core.errors import StoreError
 from landed.core.journal import GENESIS, verify
 from landed.stores.migrate import Migration, migrations, require_writer
+from landed.stores.postgres_facts import facts
 from landed.stores.postgres_line import (
     DRIVER_ERRORS,
     Connection,
@@ -20,6 +23,8 @@ from landed.stores.postgres_line import (
 )
 from landed.stores.postgres_queries import POSTGRES
 from landed.stores.reading import entry
+
+log = logging.getLogger("landed")
 
 _OPENERS = 0x6C616E646564  # "landed": the key of the lock at which openers queue.
 
@@ -44,8 +49,14 @@ async def open_line(settings: Settings) -> tuple[Line, str]:
         connection = await line.connected()
         known = migrations("postgres")
         await _require_durable(connection, settings)
-        if not await _is_current(connection, known, settings):
-            await _migrate(connection, known, settings)
+        async with _waiting_in_bounds(connection, settings):
+            is_current = await _is_current(connection, known, settings)
+        if not is_current:
+            async with _waiting_in_bounds(connection, settings):
+                await _migrate(connection, known, settings)
+        for fact in await facts(connection):
+            if not fact.ok:
+                log.warning("%s: %s: %s: %s", settings.place, fact.name, fact.value, fact.advice)
         return line, await _newest_link(connection, settings)
     except DRIVER_ERRORS as error:
         line.drop()
@@ -53,6 +64,14 @@ async def open_line(settings: Settings) -> tuple[Line, str]:
     except BaseException:
         line.drop()
         raise
+
+
+@asynccontextmanager
+async def _waiting_in_bounds(connection: Connection, settings: Settings) -> AsyncGenerator[None]:
+    async with connection.transaction():
+        wait_ms = int(settings.lock_wait_max_s * 1000)
+        await run(connection, f"SET LOCAL lock_timeout = {wait_ms}")
+        yield
 
 
 async def _require_durable(connection: Connection, settings: Settings) -> None:
@@ -91,17 +110,19 @@ async def _missing(
 
 
 async def _migrate(connection: Connection, known: Sequence[Migration], settings: Settings) -> None:
-    async with connection.transaction():
-        await run(connection, f"SELECT pg_advisory_xact_lock({_OPENERS})")
-        await run(connection, _LEDGER)
-        for migration in await _missing(connection, known, settings):
-            await run(connection, migration.sql)
-            await run(
-                connection,
-                "INSERT INTO landed.migration (version, name, checksum, min_writer)"
-                " VALUES ($1, $2, $3, $4)",
-                (migration.version, migration.name, migration.checksum, migration.min_writer),
-            )
+    await run(connection, f"SELECT pg_advisory_xact_lock({_OPENERS})")
+    await run(connection, _LEDGER)
+    # Each writer reads who may write first thing in its transaction. So this waits for those who
+    # found that they may, and those who come find out when it is over.
+    await run(connection, "LOCK TABLE landed.migration IN ACCESS EXCLUSIVE MODE")
+    for migration in await _missing(connection, known, settings):
+        await run(connection, migration.sql)
+        await run(
+            connection,
+            "INSERT INTO landed.migration (version, name, checksum, min_writer)"
+            " VALUES ($1, $2, $3, $4)",
+            (migration.version, migration.name, migration.checksum, migration.min_writer),
+        )
 
 
 async def _newest_link(connection: Connection, settings: Settings) -> str:

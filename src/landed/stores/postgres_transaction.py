@@ -1,8 +1,10 @@
 """One transaction on Postgres at a time: begun, retried where that is harmless, and resolved.
 
-A transaction's function contains no sends, so it may run again. It does after a deadlock, and when
-the connection was lost before COMMIT had been sent. When it is lost *while* COMMIT is on its way,
-nobody knows yet whether it took effect; then the server is asked, never guessed for.
+A transaction's function contains no sends, so it may run again. It does after a deadlock, when the
+connection was lost before COMMIT had been sent, and when the server is one that cannot be written,
+for the URL may name another. When the connection is lost *while* COMMIT is on its way, nobody knows
+yet whether it took effect; then the server is asked, never guessed for: at once, and before
+anything else is written or read, until it answers.
 """
 
 import asyncio
@@ -15,13 +17,17 @@ import psycopg
 from landed.core.errors import StoreError
 from landed.stores.migrate import migrations, require_writer
 from landed.stores.postgres_line import (
+    ANSWER_MAX_S,
     DRIVER_ERRORS,
+    PAUSE_MAX_S,
     RETRYABLE,
     Connection,
     Line,
     is_loss,
+    is_read_only,
     rows,
     run,
+    silent,
     store_error,
 )
 from landed.stores.postgres_queries import POSTGRES
@@ -59,17 +65,26 @@ class Mark(NamedTuple):
 
 
 class Transactions:
-    """Runs functions in transactions on one line."""
+    """Runs functions in transactions on one line, one at a time, and knows the end of its chain.
 
-    def __init__(self, line: Line) -> None:
-        self.broken = ""
+    `link` is that of the last entry that is known to be written. `left` is called when the server
+    turned out to be one that cannot be written, so that nothing is read from it either.
+    """
+
+    def __init__(
+        self, line: Line, *, link: str = "", left: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        self.link = link
         self._line = line
+        self._left = left
         self._settings = line.settings
         self._newest = migrations("postgres")[-1].version
-        self._unknown = (
-            f"{self._settings.place} was lost while it committed, and whether it did is not known; "
-            "open the store again when it is back, and read"
-        )
+        self._in_doubt: tuple[str, Mark] | None = None
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether it is open what became of the last transaction; `settle` finds out."""
+        return self._in_doubt is not None
 
     async def run(
         self,
@@ -85,7 +100,7 @@ class Transactions:
         """
         attempt = 0
         while True:
-            self.require_whole()
+            await self.settle()
             connection = await self._line.connected()
             try:
                 return await self._once(connection, act, entries=entries, epochs=epochs)
@@ -95,10 +110,26 @@ class Transactions:
                     raise store_error(again.__cause__ or again, self._settings.place) from again
             await asyncio.sleep(_PAUSE_S * attempt)
 
-    def require_whole(self) -> None:
-        """Raise `StoreError` after an outcome that could not be learned."""
-        if self.broken:
-            raise StoreError(self.broken)
+    async def settle(self) -> bool:
+        """Find out about a COMMIT that nobody answered; return whether it took effect.
+
+        Also when there is none. Raises `StoreError` while the server does not say; the next
+        transaction, and the next read, ask again.
+        """
+        deadline_s = time.monotonic() + self._settings.reconnect_max_s
+        while self._in_doubt is not None:
+            written = await self._look(*self._in_doubt)
+            if written is None and time.monotonic() >= deadline_s:
+                raise self._unknown()
+            if written is None:
+                await asyncio.sleep(_PAUSE_S)
+                continue
+            mark = self._in_doubt[1]
+            self._in_doubt = None
+            if written:
+                self._committed(mark)
+            return written
+        return True
 
     async def _once(
         self,
@@ -109,36 +140,47 @@ class Transactions:
         epochs: int,
     ) -> R:
         try:
-            begun = await self._begin(connection, entries=entries, epochs=epochs)
-            result, mark = await act(begun)
+            async with asyncio.timeout(ANSWER_MAX_S):
+                begun = await self._begin(connection, entries=entries, epochs=epochs)
+                result, mark = await act(begun)
         except BaseException as error:
             await self._roll_back(connection, error)
-            if isinstance(error, RETRYABLE) or is_loss(error):
+            if isinstance(error, TimeoutError):
+                raise silent(self._settings.place) from error
+            if isinstance(error, RETRYABLE) or is_loss(error) or is_read_only(error):
                 raise _AgainError from error
             raise
+        await self._commit(connection, begun.xid, mark)
+        return result
+
+    async def _commit(self, connection: Connection, xid: str, mark: Mark) -> None:
         try:
-            done = await run(connection, "COMMIT")
+            async with asyncio.timeout(ANSWER_MAX_S):
+                done = await run(connection, "COMMIT")
         except BaseException as error:
             await self._roll_back(connection, error)
             if isinstance(error, RETRYABLE):
                 raise _AgainError from error
+            if is_loss(error) or not isinstance(error, Exception):
+                self._in_doubt = (xid, mark)
             if not is_loss(error):
-                if not isinstance(error, Exception):
-                    self.broken = self._unknown  # Nobody is left to wait for the answer.
                 raise
-            await self._resolve(begun.xid, mark, error)
-            return result
+            if not await self.settle():
+                raise _AgainError from error
+            return
         if done.statusmessage != "COMMIT":
             raise _AgainError  # The server rolled back what it could not keep.
-        return result
+        self._committed(mark)
 
     async def _begin(self, connection: Connection, *, entries: int, epochs: int) -> Begun:
-        # All in one message: numbers of our own need no parameters.
+        # All in one message: numbers of our own need no parameters. Reading who may write keeps a
+        # migration waiting until this transaction is over.
         wait_ms = int(self._settings.lock_wait_max_s * 1000)
         cursor = await run(
             connection,
             "BEGIN ISOLATION LEVEL READ COMMITTED;"
             f"SET LOCAL lock_timeout = {wait_ms};"
+            f"SET LOCAL idle_in_transaction_session_timeout = {int(PAUSE_MAX_S * 1000)};"
             "SELECT pg_current_xact_id()::text, (SELECT max(min_writer) FROM landed.migration),"
             f"ARRAY(SELECT nextval('landed.journal_seq') FROM generate_series(1, {entries})),"
             f"ARRAY(SELECT nextval('landed.epoch_drawn') FROM generate_series(1, {epochs}))",
@@ -152,36 +194,42 @@ class Transactions:
         return Begun(connection, xid, sorted(drawn_entries), sorted(drawn_epochs))
 
     async def _roll_back(self, connection: Connection, error: BaseException) -> None:
+        if is_read_only(error):
+            self._line.drop()  # Another host of the URL may be the one that can be written.
+            if self._left is not None:
+                await self._left()
+            return
         if is_loss(error) or connection.closed or not isinstance(error, Exception):
             self._line.drop()
             return
         try:
-            await run(connection, "ROLLBACK")
+            async with asyncio.timeout(ANSWER_MAX_S):
+                await run(connection, "ROLLBACK")
         except DRIVER_ERRORS:
             self._line.drop()
 
-    async def _resolve(self, xid: str, mark: Mark, error: BaseException) -> None:
-        """Return when the transaction was committed; raise `_AgainError` when it was not."""
-        self.broken = self._unknown
-        deadline_s = time.monotonic() + self._settings.reconnect_max_s
-        while True:
-            try:
-                written = await was_committed(await self._line.connected(), xid, mark)
-            except DRIVER_ERRORS as lost:
-                written = None
-                self._line.drop()
-                if not is_loss(lost):
-                    raise StoreError(self.broken) from lost
-            except StoreError as lost:
-                raise StoreError(self.broken) from lost
-            if written is not None:
-                break
-            if time.monotonic() >= deadline_s:
-                raise StoreError(self.broken) from error
-            await asyncio.sleep(_PAUSE_S)
-        self.broken = ""
-        if not written:
-            raise _AgainError from error
+    async def _look(self, xid: str, mark: Mark) -> bool | None:
+        try:
+            connection = await self._line.connected()
+            async with asyncio.timeout(ANSWER_MAX_S):
+                return await was_committed(connection, xid, mark)
+        except DRIVER_ERRORS as lost:
+            self._line.drop()
+            if not is_loss(lost):
+                raise self._unknown() from lost
+            return None
+        except StoreError as lost:
+            raise self._unknown() from lost
+
+    def _committed(self, mark: Mark) -> None:
+        if mark.seq:
+            self.link = mark.hash
+
+    def _unknown(self) -> StoreError:
+        return StoreError(
+            f"{self._settings.place} was lost while it committed, and whether it did is not known "
+            "yet; read when it is back"
+        )
 
 
 async def was_committed(connection: Connection, xid: str, mark: Mark) -> bool | None:

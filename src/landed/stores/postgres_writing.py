@@ -10,6 +10,7 @@ last when the store was opened, each later one to the one before it.
 """
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
@@ -58,10 +59,9 @@ _TEXTS = {
 class Writer:
     """Writes units through one line, at the end of one chain."""
 
-    def __init__(self, transactions: Transactions, settings: Settings, *, link: str) -> None:
+    def __init__(self, transactions: Transactions, settings: Settings) -> None:
         self._transactions = transactions
         self._settings = settings
-        self._link = link  # The chain's last.
 
     async def commit(self, units: list[Unit]) -> Sequence[Outcome]:
         """Write each unit whole or not at all; return its records as stored, or its error."""
@@ -73,57 +73,48 @@ class Writer:
                     pass
             return await self._write_each(units)
         except StoreError as error:
-            return [StoreError(str(error)) for _ in units]
+            return [copy(error) for _ in units]
         except psycopg.Error as error:
             meant = store_error(error, self._settings.place)
-            return [StoreError(str(meant)) for _ in units]
+            return [copy(meant) for _ in units]
 
     async def _write_together(self, units: list[Unit]) -> Sequence[Outcome]:
-        outcomes, link = await self._transactions.run(
+        return await self._transactions.run(
             partial(self._all_of, units),
             entries=sum(len(unit.drafts) for unit in units),
             epochs=sum(unit.draws for unit in units),
         )
-        self._link = link
-        return outcomes
 
-    async def _all_of(
-        self, units: list[Unit], begun: Begun
-    ) -> tuple[tuple[list[Moved], str], Mark]:
+    async def _all_of(self, units: list[Unit], begun: Begun) -> tuple[list[Moved], Mark]:
         for unit in units:
             for written in unit.written.values():
                 written.expect(None)  # What an earlier attempt laid out is forgotten.
         positions, epochs = iter(begun.entries), iter(begun.epochs)
         laid = Rows()
         outcomes: list[Moved] = []
-        link = self._link
+        link = self._transactions.link
         for unit in units:
             head = Head(next(epochs) - 1 if unit.draws else 0, 0, link)
             after, records = lay_out(unit, head, laid, self._settings.secret, positions)
             link = after.hash
             outcomes.append(records)
         await write(begun.connection, laid)
-        return (outcomes, link), _mark(laid)
+        return outcomes, _mark(laid)
 
     async def _write_each(self, units: list[Unit]) -> Sequence[Outcome]:
         for _ in range(ATTEMPTS_MAX):
             try:
-                judge = partial(self._each_of, units)
-                outcomes, link = await self._transactions.run(judge)
+                return await self._transactions.run(partial(self._each_of, units))
             except ShortError:
                 continue  # Another writer came in between; judge again by what is there now.
-            self._link = link
-            return outcomes
         raise StoreError(
             f"{self._settings.place}: other writers move the same records all the time; try again. "
             "Nothing was written"
         )
 
-    async def _each_of(
-        self, units: list[Unit], begun: Begun
-    ) -> tuple[tuple[list[Outcome], str], Mark]:
+    async def _each_of(self, units: list[Unit], begun: Begun) -> tuple[list[Outcome], Mark]:
         outcomes: list[Outcome] = []
-        link, mark = self._link, Mark()
+        link, mark = self._transactions.link, Mark()
         for unit in units:
             try:
                 async with begun.connection.transaction():
@@ -134,7 +125,7 @@ class Writer:
                 outcomes.append(error)
             except _UNIT_ERRORS as error:
                 outcomes.append(store_error(error, self._settings.place))
-        return (outcomes, link), mark
+        return outcomes, mark
 
     async def _judge(
         self, unit: Unit, connection: Connection, link: str

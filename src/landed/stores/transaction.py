@@ -7,6 +7,7 @@ names as they are: so a conflict disturbs no neighbour, and its error is the one
 
 import time
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias, TypeVar
@@ -94,7 +95,7 @@ class Writer:
                     pass
             return self.run(partial(self._judge_each, units), wait=wait)
         except StoreError as error:
-            return [StoreError(str(error)) for _ in units]
+            return [copy(error) for _ in units]
 
     def run(self, write: Callable[[Head], R], *, wait: bool) -> R:
         """Run `write` in a transaction; it is rolled back when anything goes wrong.

@@ -2,8 +2,10 @@
 
 import contextlib
 import itertools
+import pwd
 import shutil
 import signal
+import subprocess
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -14,6 +16,8 @@ from urllib.parse import quote
 import psutil
 import psycopg
 
+SOCKET = ".s.PGSQL.5432"
+
 
 class Server:
     """A running server; `database()` returns the URL of an empty database.
@@ -21,9 +25,11 @@ class Server:
     One that is given back is used again, for each costs a second to remove.
     """
 
-    def __init__(self, directory: Path, uri: str) -> None:
-        self.socket = directory / ".s.PGSQL.5432"
-        self.uri = uri
+    def __init__(self, directory: Path, programs: Path) -> None:
+        self.directory = directory
+        self.socket = directory / SOCKET
+        self.uri = self.url("postgres")
+        self._programs = programs
         self._numbers = itertools.count()
         self._free: list[str] = []
 
@@ -53,6 +59,51 @@ class Server:
     def url(self, name: str, *, user: str = "postgres", host: str = "") -> str:
         return f"postgresql://{user}@/{name}?host={quote(host or str(self.socket.parent), safe='')}"
 
+    def run(self, program: str, *arguments: str) -> None:
+        """Run a program of Postgres's as the server's own user."""
+        owner = self.directory.stat().st_uid
+        user = pwd.getpwuid(owner).pw_name if owner != Path.home().stat().st_uid else None
+        subprocess.run(
+            [str(self._programs / program), *arguments],
+            user=user,
+            check=True,
+            timeout=60,
+            stdout=subprocess.DEVNULL,
+            cwd="/",
+        )
+
+    def control(self, *arguments: str) -> None:
+        """Start, stop or promote the server, as `pg_ctl` does."""
+        said = ("-l", str(self.directory / "log"), "-o", f'-h "" -k {self.directory}')
+        self.run("pg_ctl", "-w", "-D", str(self.directory), *arguments, *said)
+
+    def kill(self) -> None:
+        """End it at once, as a machine that loses its power does."""
+        self.control("stop", "-m", "immediate")
+
+    def start(self) -> None:
+        self.control("start")
+
+    @contextmanager
+    def standby(self) -> "Iterator[Server]":
+        """Start a server that follows this one, and stop and remove it in the end."""
+        directory = Path(tempfile.mkdtemp(prefix="landed-pg-"))
+        owner = self.directory.stat()
+        shutil.chown(directory, owner.st_uid, owner.st_gid)
+        directory.chmod(0o700)
+        server = Server(directory / "data", self._programs)
+        copied = ("-h", str(self.directory), "-U", "postgres", "-D", str(server.directory))
+        try:
+            self.run("pg_basebackup", *copied, "-R", "-X", "stream", "-c", "fast")
+            (server.directory / f"{SOCKET}.lock").unlink()  # It came along.
+            server.start()
+            try:
+                yield server
+            finally:
+                server.kill()
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
     def execute(self, url: str, query: str) -> list:
         with psycopg.connect(url, autocommit=True) as connection:
             cursor = connection.execute(query.encode())
@@ -69,7 +120,7 @@ def serving() -> Iterator[Server]:
     directory = Path(tempfile.mkdtemp(prefix="landed-pg-"))
     server = get_server(directory, cleanup_mode="stop")
     try:
-        yield Server(directory, server.get_uri())
+        yield Server(directory, server.bin_path)
     finally:
         # At once, for nothing is kept: an orderly stop would first write every database to disk.
         pid = server.get_pid()

@@ -1,4 +1,4 @@
-"""A proxy before Postgres that cuts a connection at the COMMIT, before or after it took effect."""
+"""A proxy before Postgres that cuts a connection at a statement, before or after it took effect."""
 
 import asyncio
 import contextlib
@@ -16,15 +16,18 @@ class Cut(StrEnum):
     AFTER = "after"  # The server did it; the answer gets lost.
     HELD = "held"  # The server never gets it, and does not see that anybody left.
     NEVER_BACK = "never back"  # As `after`, and nobody gets through any more.
+    AWAY = "away"  # As `before`, and nobody gets through any more.
+    SILENT = "silent"  # Nothing is passed on any more, and nobody is told.
 
 
 class Proxy:
-    """Passes everything on, until it is told to cut at a coming COMMIT."""
+    """Passes everything on, until it is told to cut at a coming statement; COMMIT if not said."""
 
     def __init__(self, upstream: Path) -> None:
         self._upstream = upstream
         self.directory = tempfile.mkdtemp(prefix="landed-proxy-")
-        self.cuts: list[Cut | None] = []  # One for each COMMIT to come, in order.
+        self.at = COMMIT  # What the statement contains.
+        self.cuts: list[Cut | None] = []  # One for each of them to come, in order.
         self.commits = 0
         self.is_down = False
         self._writers: list[asyncio.StreamWriter] = []
@@ -48,7 +51,11 @@ class Proxy:
                     assert await server.read(65536)
                 if cut is not None:
                     held = cut is Cut.HELD
-                    self.is_down = cut is Cut.NEVER_BACK
+                    self.is_down = cut in (Cut.NEVER_BACK, Cut.AWAY)
+                    if cut is Cut.SILENT:
+                        answering.cancel()
+                        while await client.read(65536):
+                            pass
                     break
                 forth.write(asked)
                 await forth.drain()
@@ -62,9 +69,9 @@ class Proxy:
             writer.close()
 
     def _cut(self, asked: bytes) -> Cut | None:
-        if COMMIT not in asked:
+        self.commits += COMMIT in asked
+        if self.at not in asked:
             return None
-        self.commits += 1
         return self.cuts.pop(0) if self.cuts else None
 
     async def _pass_on(self, server: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from landed.core.changes import Changes
-from landed.core.errors import StoreError, WrongLoopError
+from landed.core.errors import NewerSchemaError, StoreError, WrongLoopError
 from landed.stores.migrate import migrations
 from landed.stores.postgres import PostgresStore, open_postgres
 from landed.stores.postgres_line import store_error
@@ -30,7 +30,7 @@ async def test_a_url_opens_the_store(url: str) -> None:
     assert await again.load("op-1") == (record,)
     assert all(fact.ok for fact in await again.facts())
     assert {fact.name for fact in await again.facts()} == {
-        *("postgres", "synchronous", "fsync", "full_pages", "role", "schema")
+        *("postgres", "synchronous", "fail_over", "fsync", "full_pages", "role", "schema")
     }
     await again.close()
     with pytest.raises(StoreError, match="was closed; open it again"):
@@ -97,6 +97,22 @@ async def test_a_database_that_loses_commits_is_refused(url: str, server: Server
         await open_postgres(url)
 
 
+@pytest.mark.fault("X37")
+@pytest.mark.parametrize("level", ["local", "remote_write"])
+async def test_a_database_that_loses_commits_at_a_fail_over_is_warned_of(
+    level: str, url: str, server: Server, opened: Callable, caplog: pytest.LogCaptureFixture
+) -> None:
+    name = server.name(url)
+    server.execute(server.uri, f"ALTER DATABASE {name} SET synchronous_commit = {level}")
+    store: PostgresStore = await opened()
+    (fact,) = (fact for fact in await store.facts() if not fact.ok)
+    assert (fact.name, fact.value) == ("synchronous", level)
+    assert "a fail-over would lose acknowledged commits" in fact.advice
+    (warned,) = caplog.messages
+    assert fact.advice in warned
+
+
+@pytest.mark.fault("X42", "X43")
 async def test_a_newer_schema_is_refused_at_opening_and_while_open(
     url: str, server: Server, opened: Callable
 ) -> None:
@@ -106,8 +122,13 @@ async def test_a_newer_schema_is_refused_at_opening_and_while_open(
     server.execute(url, "INSERT INTO landed.migration VALUES (9001, 'further', 'x', 9001)")
     with pytest.raises(StoreError, match="newer schema"):
         await open_postgres(url)
-    with pytest.raises(StoreError, match="newer schema"):
-        await inserted(store, "op-1")
+    for writing in (
+        inserted(store, "op-1"),
+        store.renew(worker="w", until=1.0),
+        store.claim(worker="w", now=1.0),
+    ):
+        with pytest.raises(NewerSchemaError, match=r"upgrade landed\. Nothing was changed"):
+            await writing
     assert await store.load("op-1") == ()
 
 
