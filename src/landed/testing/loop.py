@@ -154,7 +154,7 @@ class Timeline:
         index = 0 if self._choice is None else int(self._choice.random() * len(self._ready))
         step = self._ready[index]
         del self._ready[index]
-        if not step.may_run():
+        if not step.may_run() or step.home.keeps(step):
             return
         self.steps += 1
         self._steps_at_this_instant += 1
@@ -189,6 +189,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._timeline = timeline or Timeline()
         self._killed = False
         self._stop_asked = False
+        self._is_paused = False
+        self._kept: list[_Step] = []
         self._serials = itertools.count(1)
         self._open: dict[asyncio.Task[Any], contextvars.Context] = {}
         self._generators: weakref.WeakValueDictionary[int, AsyncGenerator[Any, Any]] = (
@@ -283,6 +285,23 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def is_closed(self) -> bool:
         """Whether it was closed, or killed."""
         return self._killed or super().is_closed()
+
+    def pause(self) -> None:
+        """Run nothing of this loop until `resume`, while time goes on for all others."""
+        self._is_paused = True
+
+    def resume(self) -> None:
+        """Go on where it was: what came due meanwhile is ready now, in the order it came."""
+        self._is_paused = False
+        for step in self._kept:
+            self._timeline.soon(step)
+        self._kept.clear()
+
+    def keeps(self, step: "_Step") -> bool:
+        """Take a step that is ready, for later, if this loop is paused."""
+        if self._is_paused:
+            self._kept.append(step)
+        return self._is_paused
 
     def kill(self) -> None:
         """Run nothing of this loop any more, and let it complain of nothing.

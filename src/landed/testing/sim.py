@@ -3,7 +3,8 @@
 Each `Process` has an event loop of its own, as a real one has, and the `World` has one more for
 what is outside: services, and requests on the wire. All share one timeline, of
 `landed.testing.loop`. To kill a process is to run nothing of its loop any more: it gets no
-`CancelledError`, writes no state on the way out, and what it had sent stays sent.
+`CancelledError`, writes no state on the way out, and what it had sent stays sent. To pause it is
+the same for a while: `pause`, then `resume`.
 
     with World(seed=7) as world:
         ended = world.run(agent)     # the first process; Ended(crashed_at="before:send") perhaps
@@ -77,6 +78,18 @@ class Process(Generic[T]):
             self._alive = False
             self._crashed_at = point
             self.loop.kill()
+
+    def pause(self) -> None:
+        """Stand still, as of SIGSTOP: nothing of its loop runs until `resume`, and it stays alive.
+
+        What it had sent goes on; answers and timers wait. Code of this process that is on the stack
+        goes on until it next waits. A process that is over stays so.
+        """
+        self.loop.pause()
+
+    def resume(self) -> None:
+        """Go on, as of SIGCONT: the clock has moved, and all that came due meanwhile is due now."""
+        self.loop.resume()
 
     def crash(self, point: str) -> NoReturn:
         """Die here: what a crash point inside the process calls. Raises `SimulatedCrash`."""
