@@ -70,7 +70,9 @@ def test_what_it_had_sent_arrives_and_its_reply_waits(world: World):
     assert heard == [("reply", 31.0)]
 
 
-def test_what_came_due_meanwhile_is_due_in_the_order_it_came(world: World):
+@pytest.mark.parametrize("seed", [None, 1, 2, 3])
+def test_what_came_due_meanwhile_is_due_in_the_order_it_came_on_every_schedule(seed: int | None):
+    world = World(seed)
     ran: list[str] = []
 
     async def main() -> None:
@@ -93,6 +95,7 @@ def test_what_came_due_meanwhile_is_due_in_the_order_it_came(world: World):
     process.resume()
     world.wait(process)
     assert ran == ["first", "second"]
+    world.close()
 
 
 def test_a_paused_process_can_be_killed_and_does_not_come_back(world: World):

@@ -23,10 +23,12 @@ import sys
 import warnings
 import weakref
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import Any, TypeVar, TypeVarTuple
+
+from landed.testing.tasks import NumberedTask
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -87,6 +89,7 @@ class Timeline:
         self._max_steps = max_steps
         self._choice = None if seed is None else random.Random(seed)
         self._ready: deque[_Step] = deque()
+        self._first: deque[_Step] = deque()  # Before what is ready, and in this order.
         self._timed: list[tuple[float, int, _Step]] = []
         self._arrivals = itertools.count()
         self._steps_at_this_instant = 0
@@ -100,6 +103,10 @@ class Timeline:
     def soon(self, step: "_Step") -> None:
         """Make `step` ready now."""
         self._ready.append(step)
+
+    def first(self, steps: "Iterable[_Step]") -> None:
+        """Run these before all that is ready, in their order."""
+        self._first.extend(steps)
 
     def at(self, step: "_Step") -> None:
         """Make `step` ready when its time comes."""
@@ -119,12 +126,12 @@ class Timeline:
         if _running_loop() is not None:
             raise RuntimeError("a simulation can't be driven from inside an event loop")
         while not over():
-            if not self._ready or self._steps_at_this_instant >= SPIN_STEPS:
+            if not (self._first or self._ready) or self._steps_at_this_instant >= SPIN_STEPS:
                 # Where something spins and no timer is left, only the step limit can end it.
                 due_s = self._next_timer_s()
                 if due_s < math.inf and due_s <= until_s:
                     self._move_to(due_s)
-                elif due_s < math.inf or not self._ready:
+                elif due_s < math.inf or not (self._first or self._ready):
                     return False
             self._run_one()
         return True
@@ -151,9 +158,7 @@ class Timeline:
             self._ready.append(step)
 
     def _run_one(self) -> None:
-        index = 0 if self._choice is None else int(self._choice.random() * len(self._ready))
-        step = self._ready[index]
-        del self._ready[index]
+        step = self._first.popleft() if self._first else self._chosen()
         if not step.may_run() or step.home.keeps(step):
             return
         self.steps += 1
@@ -167,6 +172,12 @@ class Timeline:
             step.home.crashed(crash)
         finally:
             self._run_after_step()
+
+    def _chosen(self) -> "_Step":
+        index = 0 if self._choice is None else int(self._choice.random() * len(self._ready))
+        step = self._ready[index]
+        del self._ready[index]
+        return step
 
     def _run_after_step(self) -> None:
         while self._after_step:
@@ -263,7 +274,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """As in asyncio; the loop keeps the task alive until it is done."""
         self._refuse_if_closed()
         context = contextvars.copy_context() if context is None else context
-        task = _Numbered(coro, loop=self, name=name, context=context, serial=next(self._serials))
+        task = NumberedTask(coro, loop=self, name=name, context=context, serial=next(self._serials))
         self._open[task] = context
         task.add_done_callback(self._forget)
         return task
@@ -291,10 +302,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._is_paused = True
 
     def resume(self) -> None:
-        """Go on where it was: what came due meanwhile is ready now, in the order it came."""
+        """Go on where it was, then with what came due meanwhile, in the order it came."""
         self._is_paused = False
-        for step in self._kept:
-            self._timeline.soon(step)
+        self._timeline.first(self._kept)
         self._kept.clear()
 
     def keeps(self, step: "_Step") -> bool:
@@ -396,30 +406,6 @@ class _Step(asyncio.TimerHandle):
 
     def run(self) -> None:
         self._run()
-
-
-class _Numbered(asyncio.Task[T]):
-    """A task that hashes by number instead of by address.
-
-    asyncio keeps the tasks of a group, and those that `wait` found done, in sets. Without this,
-    their order would differ from run to run.
-    """
-
-    def __init__(
-        self,
-        coro: Generator[Any, None, T] | Coroutine[Any, Any, T],
-        *,
-        loop: VirtualLoop,
-        name: object,
-        context: contextvars.Context,
-        serial: int,
-    ) -> None:
-        self._serial = serial
-        name = f"task-{serial}" if name is None else str(name)
-        super().__init__(coro, loop=loop, name=name, context=context)
-
-    def __hash__(self) -> int:
-        return self._serial
 
 
 def _end(task: asyncio.Task[Any]) -> None:
