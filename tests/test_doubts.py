@@ -147,6 +147,7 @@ def test_a_wrong_design_goes_wrong_in_the_way_described_and_ours_does_not(
 
 
 def test_each_failure_variant_is_shown_by_a_scenario() -> None:
+    # F4-09 is about leases: `tests/test_deploys.py` shows it.
     shown = {scenario.wrong for scenario in WRONG_ONES if scenario.wrong.startswith("F4-")}
 
     assert shown == {f"F4-{n:02}" for n in range(1, 14)} - {"F4-09"}

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from landed.cli.main import landed
 from landed.testing import scenarios
+from landed.testing.deploys.scenarios import DEPLOYS_BY_NAME
 from landed.testing.doubts.scenario import DoubtScenario
 from landed.testing.doubts.scenarios import DOUBTS_BY_NAME
 from landed.testing.invoices.scenario import InvoiceScenario
@@ -24,6 +25,7 @@ EVERY: dict[str, Scenario | InvoiceScenario | DoubtScenario] = {
     **BY_NAME,
     **INVOICES_BY_NAME,
     **DOUBTS_BY_NAME,
+    **DEPLOYS_BY_NAME,
 }
 
 

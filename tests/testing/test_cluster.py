@@ -118,3 +118,39 @@ async def test_it_is_served_as_a_process_of_its_own(tmp_path: Path) -> None:
     with serve.start("cluster", db=str(tmp_path / "cluster.db"), settings=Cluster()) as far:
         assert httpx2.post(f"{far.url}/objects", json=WEB).status_code == 201
         assert httpx2.get(f"{far.url}/objects/web").json()["spec"] == WEB["spec"]
+
+
+# Fencing: the receiver enforces it.
+
+
+@pytest.mark.req("S4-26")
+@pytest.mark.field("F4")
+async def test_an_update_of_an_older_epoch_is_refused_where_epochs_are_checked() -> None:
+    async with Far(checks_epochs=True) as far:
+        for epoch, status in (("3", 200), ("3", 200), ("2", 412), ("4", 200), ("3", 412)):
+            answer = await far.patch({"spec": {"replicas": int(epoch)}}, X_Epoch=epoch)
+            assert answer.status_code == status
+        assert code(await far.patch({"spec": {}}, X_Epoch="1")) == (412, "stale-epoch")
+        assert (await far.there())["spec"]["replicas"] == 4
+        assert (await far.patch({"spec": {"replicas": 5}})).status_code == 200
+        assert code(await far.patch({"spec": {}}, X_Epoch="last")) == (400, "bad-epoch")
+
+
+@pytest.mark.req("S4-26")
+async def test_an_epoch_stops_nobody_where_it_is_not_checked() -> None:
+    async with Far() as far:
+        for epoch in ("3", "2"):
+            assert (await far.patch({"spec": {}}, X_Epoch=epoch)).status_code == 200
+
+
+async def test_a_refused_update_leaves_the_largest_epoch_as_it_was() -> None:
+    async with Far(checks_epochs=True) as far:
+        assert (await far.patch(at("9"), X_Epoch="7")).status_code == 409
+        assert (await far.patch({"spec": {}}, X_Epoch="6")).status_code == 200
+
+
+async def test_every_version_is_in_its_history() -> None:
+    async with Far() as far:
+        await far.patch({"spec": {"replicas": 4}})
+        found = (await far.client.get("/objects/web/history")).json()["versions"]
+        assert [one["spec"]["replicas"] for one in found] == [3, 4]

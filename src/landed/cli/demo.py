@@ -119,11 +119,12 @@ def _play(
 
 def _list(*, as_json: bool) -> int:
     from landed.testing import story
+    from landed.testing.deploys.scenarios import DEPLOYS
     from landed.testing.doubts.scenarios import DOUBTS
     from landed.testing.invoices.scenarios import INVOICES
     from landed.testing.scenarios import SCENARIOS
 
-    listed: list[AnyScenario] = [story.STORY, *SCENARIOS, *INVOICES, *DOUBTS]
+    listed: list[AnyScenario] = [story.STORY, *SCENARIOS, *INVOICES, *DOUBTS, *DEPLOYS]
     if as_json:
         _print_json([{"scenario": one.name, "line": one.line} for one in listed])
         return 0
@@ -134,11 +135,12 @@ def _list(*, as_json: bool) -> int:
 
 
 def _run_all(*, as_json: bool, seed: int | None) -> int:
+    from landed.testing.deploys.scenarios import DEPLOYS
     from landed.testing.doubts.scenarios import DOUBTS
     from landed.testing.invoices.scenarios import INVOICES
     from landed.testing.scenarios import SCENARIOS
 
-    every: list[AnyScenario] = [*SCENARIOS, *INVOICES, *DOUBTS]
+    every: list[AnyScenario] = [*SCENARIOS, *INVOICES, *DOUBTS, *DEPLOYS]
     ran = [_played(scenario, None, seed=seed) for scenario in every]
     if as_json:
         _print_json([one.plain() for one in ran])
@@ -247,11 +249,13 @@ def _is_real(name: str) -> bool:
 
 
 def _scenario(name: str) -> "AnyScenario":
+    from landed.testing.deploys.scenarios import DEPLOYS_BY_NAME
     from landed.testing.doubts.scenarios import DOUBTS_BY_NAME
     from landed.testing.invoices.scenarios import INVOICES_BY_NAME
     from landed.testing.scenarios import BY_NAME
 
-    known: dict[str, AnyScenario] = {**BY_NAME, **INVOICES_BY_NAME, **DOUBTS_BY_NAME}
+    families = (BY_NAME, INVOICES_BY_NAME, DOUBTS_BY_NAME, DEPLOYS_BY_NAME)
+    known: dict[str, AnyScenario] = {n: one for family in families for n, one in family.items()}
     if name in known:
         return known[name]
     near = difflib.get_close_matches(name, [*known, STORY], cutoff=0.5)
@@ -299,12 +303,16 @@ def _ran(scenario: "AnyScenario", kills: tuple[str, ...] | None, *, seed: int | 
 def _played(scenario: "AnyScenario", kills: tuple[str, ...] | None, *, seed: int | None) -> "Ran":
     """Simulate it on the stage that it was written for."""
     from landed.testing import scenario as restaurant
+    from landed.testing.deploys import stage as deploys
+    from landed.testing.deploys.scenario import DeployScenario
     from landed.testing.doubts import stage as doubts
     from landed.testing.doubts.scenario import DoubtScenario
     from landed.testing.invoices import stage as invoices
     from landed.testing.invoices.scenario import InvoiceScenario
 
     match scenario:
+        case DeployScenario():  # Also a scenario of doubt; on a stage of its own.
+            return deploys.run(scenario, kill=kills, seed=seed)
         case DoubtScenario():
             return doubts.run(scenario, kill=kills, seed=seed)
         case InvoiceScenario():

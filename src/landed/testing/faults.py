@@ -14,6 +14,7 @@ from landed.core.approval import ApprovalEvent
 from landed.core.canonical import Json
 from landed.core.case import CaseEvent
 from landed.core.changes import Changes, Kind, Move, Record
+from landed.core.errors import LeaseLostError
 from landed.core.journal import Entry
 from landed.core.operation import Happened
 from landed.core.outcome import LookOutcome, SendOutcome
@@ -88,20 +89,26 @@ class Points:
 class FaultyStore:
     """A store that passes points around each commit, and tells a listener what was committed.
 
-    `alive` is called before every verb: a process that is dead may not act any more.
+    `alive` is called before every verb: a process that is dead may not act any more. `fenced` is
+    told of each unit that was refused because another worker has claimed what it moves.
     """
 
     inner: Store
     points: Points
     committed: Callable[[Changes], None] = lambda changes: None
     alive: Callable[[], None] = lambda: None
+    fenced: Callable[[LeaseLostError], None] = lambda lost: None
 
     async def commit(self, changes: Changes) -> tuple[Record, ...]:
         """Pass the points before and after each event of the unit."""
         self.alive()
         for move in changes.moves:
             self.points.at("before", move.event.name, _tool_of(move))
-        stored = await self.inner.commit(changes)
+        try:
+            stored = await self.inner.commit(changes)
+        except LeaseLostError as lost:
+            self.fenced(lost)
+            raise
         self.alive()
         self.committed(changes)
         for move in changes.moves:

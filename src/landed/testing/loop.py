@@ -28,7 +28,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import Any, TypeVar, TypeVarTuple
 
-from landed.testing.tasks import NumberedTask
+from landed.testing.numbered import Numbered
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -274,7 +274,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """As in asyncio; the loop keeps the task alive until it is done."""
         self._refuse_if_closed()
         context = contextvars.copy_context() if context is None else context
-        task = NumberedTask(coro, loop=self, name=name, context=context, serial=next(self._serials))
+        task = Numbered(coro, loop=self, name=name, context=context, serial=next(self._serials))
         self._open[task] = context
         task.add_done_callback(self._forget)
         return task

@@ -15,6 +15,7 @@ from landed.core.tool import Tool
 from landed.runtime.inbox import Inbox
 from landed.runtime.parts import assemble, register
 from landed.runtime.reader import Reader
+from landed.runtime.runtime import Runtime
 from landed.stores.sqlite import SqliteStore, open_sqlite
 from landed.testing.acting import TENANT
 from landed.testing.designs import RIGHT
@@ -35,6 +36,8 @@ SELDOM = Lease(lease_s=900.0, beat_s=300.0)  # Hours go by here: a heartbeat is 
 
 class DoubtStage:
     """The simulated world that a scenario of doubt is played in."""
+
+    lease: Lease | None = SELDOM
 
     def __init__(self, scenario: DoubtScenario, world: World, store: SqliteStore) -> None:
         self.scenario = scenario
@@ -78,6 +81,7 @@ class DoubtStage:
             self.scenario.design.reopen(opened) if worker > 1 else opened,
             points=points,
             committed=self._committed,
+            fenced=lambda lost: self.timeline.add("fenced", str(lost)),
             alive=process.require_alive,
         )
         witness = Witness(self.base.open_again(), self.unwitnessed)
@@ -97,19 +101,23 @@ class DoubtStage:
             clock=current_process().clock,
             ids=self.world.ids,
             worker=f"worker-{worker}",
-            lease=SELDOM,
+            lease=self.lease,
         )
         async with rt:
             if worker > 1:
                 self.timeline.add("restart", f"{rt.recovered} operation(s) in the log")
-            teller = Teller(
-                rt=rt,
-                model=ScriptedModel(script=PHRASES),
-                timeline=self.timeline,
-                messages=self.messages,
-                place=self.place,
-            )
-            await kept.script(teller)
+            await self._act(rt, worker)
+
+    async def _act(self, rt: Runtime, worker: int) -> None:
+        """Have one process act, whose worker is the `worker`th."""
+        teller = Teller(
+            rt=rt,
+            model=ScriptedModel(script=PHRASES),
+            timeline=self.timeline,
+            messages=self.messages,
+            place=self.place,
+        )
+        await self.scenario.script(teller)
 
     def _tools(self, points: Points, witness: Witness) -> list[Tool]:
         design = self.scenario.design
@@ -156,13 +164,17 @@ def run(
 
 
 def play(
-    scenario: DoubtScenario, *, kill: Sequence[str] | None = None, seed: int | None = None
+    scenario: DoubtScenario,
+    *,
+    kill: Sequence[str] | None = None,
+    seed: int | None = None,
+    stage_of: type[DoubtStage] = DoubtStage,
 ) -> tuple[Ran, DoubtStage]:
     """Play a scenario; returns how it ended, and the stage as it was left, its place closed."""
     kills = scenario.kill if kill is None else tuple(kill)
     with ExitStack() as stack:
         world = stack.enter_context(World(seed))
-        stage = DoubtStage(scenario, world, open_sqlite(":memory:"))
+        stage = stage_of(scenario, world, open_sqlite(":memory:"))
         stack.callback(stage.place.close)
         stage.play(kills)
         read = world.run(partial(_look, stage.base), name="reader").result

@@ -9,7 +9,15 @@ cluster, so that a version never comes back, and an update may say which version
                                          resourceVersion in it, with 412 where If-Match is another
     DELETE /objects/web                  by hand
     GET    /replica/objects/web          the same, as it was `lag_s` ago
+    GET    /objects/web/history          every version that it had, with the time of each
     GET    /log?after=0                  what it did, numbered
+
+With `checks_epochs` the receiver enforces the fence: for each object it remembers the largest
+X-Epoch that an update came with, and refuses an older one with 412, whatever else it says. Updates
+without that header, such as those by hand, are let through.
+
+An update with an Idempotency-Key leaves it in the annotation `updated-by`. While it is there, the
+same key changes nothing, and is refused with 422 for another spec; older keys are not remembered.
 
 `null` in a patch takes a field away. Versions are texts of digits, and the header ETag repeats
 them. What is not there is said with 404, as such services do; `spec.replicas` is a number up to 20.
@@ -26,20 +34,33 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from landed.testing.worlds.far_side import Json, Ledger, ProblemError, far_side, is_text, read_body
+from landed.testing.worlds.far_side import (
+    PAGE_MAX,
+    Json,
+    Ledger,
+    ProblemError,
+    count,
+    far_side,
+    integer,
+    is_text,
+    read_body,
+)
 from landed.testing.worlds.faults import Clock, Fault, Sleep
 
 REPLICAS_MAX = 20
+UPDATED_BY = "updated-by"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
     """How one cluster behaves; its replica shows what was there `lag_s` ago.
 
-    Raises ValueError for a negative lag.
+    `checks_epochs` has it refuse updates of an epoch that is older than one it has seen. Raises
+    ValueError for a negative lag.
     """
 
     lag_s: float = 0.0
+    checks_epochs: bool = False
 
     def __post_init__(self) -> None:
         if self.lag_s < 0:
@@ -52,6 +73,7 @@ CREATE TABLE IF NOT EXISTS object (
     version INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, at REAL NOT NULL, body TEXT
 );
 CREATE INDEX IF NOT EXISTS object_name ON object (name, version);
+CREATE TABLE IF NOT EXISTS fence (name TEXT PRIMARY KEY, epoch INTEGER NOT NULL);
 """
 
 
@@ -81,10 +103,19 @@ class _Store:
     async def read_replica(self, request: Request) -> Response:
         return _said(self._there(request, self._clock.now() - self._settings.lag_s))
 
+    async def read_history(self, request: Request) -> Response:
+        rows = self.ledger.sql.execute(
+            "SELECT at, body FROM object WHERE name = ? AND body IS NOT NULL"
+            " ORDER BY version LIMIT ?",
+            (request.path_params["name"], PAGE_MAX),
+        )
+        return JSONResponse({"versions": [{"at": at, **json.loads(body)} for at, body in rows]})
+
     async def patch(self, request: Request) -> Response:
         patch, condition = await read_body(request), request.headers.get("if-match", "")
         with self.ledger.unit():
             there = self._there(request, self._clock.now())
+            self._fence(request)
             version = there["metadata"]["resourceVersion"]
             based_on = _metadata(patch).get("resourceVersion", version)
             if based_on != version:
@@ -92,12 +123,29 @@ class _Store:
             if condition.strip('"') not in ("", "*", version):
                 raise ProblemError(412, "conflict", f"it is at {version}, not at {condition}")
             name = str(there["metadata"]["name"])
-            after = self._put(name, _checked(merged(there, patch)))
+            key = request.headers.get("idempotency-key", "")
+            wanted = _checked(merged(there, patch))
+            if key and there["metadata"]["annotations"].get(UPDATED_BY) == key:
+                return _said(_repeated(there, wanted))
+            after = self._put(name, _marked(wanted, key))
             text = (
                 f"{name} is at {after['metadata']['resourceVersion']}: {json.dumps(after['spec'])}"
             )
             self.ledger.note("changed", text)
         return _said(after)
+
+    def _fence(self, request: Request) -> None:
+        """Refuse what an older claim sends, and remember the newest."""
+        if not self._settings.checks_epochs or "x-epoch" not in request.headers:
+            return
+        name = request.path_params["name"]
+        epoch = count(integer(request.headers["x-epoch"]), "epoch")
+        select = "SELECT epoch FROM fence WHERE name = ?"
+        (seen,) = self.ledger.sql.execute(select, (name,)).fetchone() or (0,)
+        if epoch < seen:
+            detail = f"epoch {epoch} is older than {seen}"
+            raise ProblemError(412, "stale-epoch", detail, refused="a late update")
+        self.ledger.sql.execute("INSERT OR REPLACE INTO fence VALUES (?, ?)", (name, epoch))
 
     async def delete(self, request: Request) -> Response:
         with self.ledger.unit():
@@ -106,6 +154,20 @@ class _Store:
             self.ledger.sql.execute(insert, (name, self._clock.now()))
             self.ledger.note("deleted", f"deleted {name}")
         return JSONResponse({})
+
+    def set_by_hand(self, who: str, name: str, spec: Json) -> None:
+        """Make an object, or set its whole spec, as a person would."""
+        with self.ledger.unit():
+            there = self._latest(name) or {"metadata": {"annotations": {}}}
+            self._put(name, {**there, "spec": spec})
+            self.ledger.note("changed", f"{who} sets {name}: {json.dumps(spec)}")
+
+    def there(self, name: str) -> Json:
+        """What an object is now; raises KeyError where there is none."""
+        found = self._latest(name)
+        if found is None:
+            raise KeyError(name)
+        return found
 
     def _put(self, name: str, body: Json) -> Json:
         insert = "INSERT INTO object (name, at, body) VALUES (?, ?, '') RETURNING version"
@@ -156,6 +218,17 @@ def _checked(after: object) -> Json:
     return it
 
 
+def _marked(after: Json, key: str) -> Json:
+    marks = {"metadata": {"annotations": {UPDATED_BY: key}}} if key else {}
+    return cast(Json, merged(after, marks))
+
+
+def _repeated(there: Json, wanted: Json) -> Json:
+    if wanted["spec"] != there["spec"]:
+        raise ProblemError(422, "key-mismatch", "the key was used with another spec")
+    return there
+
+
 def app(
     path: str,
     clock: Clock,
@@ -175,6 +248,7 @@ def app(
         Route("/objects/{name}", store.read, methods=["GET"]),
         Route("/objects/{name}", store.patch, methods=["PATCH"]),
         Route("/objects/{name}", store.delete, methods=["DELETE"]),
+        Route("/objects/{name}/history", store.read_history, methods=["GET"]),
         Route("/replica/objects/{name}", store.read_replica, methods=["GET"]),
     ]
     cluster = far_side(store.ledger, routes, faults=faults, sleep=sleep)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class NumberedTask(asyncio.Task[T]):
+class Numbered(asyncio.Task[T]):
     """A task that hashes by number instead of by address.
 
     asyncio keeps the tasks of a group, and those that `wait` found done, in sets. Without this,
