@@ -1,12 +1,14 @@
-"""Exact amounts in a tool's arguments: text in one form, and never a float.
+"""Exact amounts and instants in a tool's arguments: never a float, never a time without offset.
 
 A double cannot hold 0.1, so an amount that came as a float is another amount. Which arguments are
 amounts is seen in what pydantic read: wherever it made a `Decimal`, the value that it made it from
-is looked at, through models, dataclasses, lists, tables and unions.
+is looked at, through models, dataclasses, lists, tables and unions. A `datetime` without an offset
+is another instant on every machine, and twice a year it is two or none on the same one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from functools import cache
 from typing import TYPE_CHECKING, cast
@@ -26,7 +28,7 @@ _EXACT_TO = 2**53 - 1
 
 
 def inexact(given: object, read: object, where: str = "") -> Iterator[str]:
-    """Yield what is wrong with the numbers that were given, each with its place.
+    """Yield what is wrong with the numbers and times that were given, each with its place.
 
     `read` is what pydantic made of `given`. A float is no amount, unless it is a whole number: 12,
     12.0 and 1.2e1 are one number in JSON. true is no number at all.
@@ -40,6 +42,11 @@ def inexact(given: object, read: object, where: str = "") -> Iterator[str]:
             )
         elif _too_long(read):
             yield f"{where}: an amount has at most {DIGITS_MAX} digits"
+    elif _is_naive(read):
+        yield (
+            f"{where}: {given} has no offset, so it is another instant on every machine; write it"
+            " with Z or with its offset, as in 2026-11-27T18:00:00+01:00"
+        )
     elif isinstance(given, bool) and type(read) in (int, float):
         yield f"{where}: {str(given).lower()} is no number; write the number"
     for name, value, part in _parts(given, read):
@@ -73,6 +80,10 @@ def _short(text: str) -> str:
     return "0" if plain == "-0" else plain
 
 
+def _is_naive(read: object) -> bool:
+    return isinstance(read, datetime) and read.utcoffset() is None
+
+
 def _too_long(amount: Decimal) -> bool:
     _, digits, exponent = amount.as_tuple()
     return len(digits) > DIGITS_MAX or abs(cast("int", exponent)) > DIGITS_MAX
@@ -100,8 +111,8 @@ def _items(read: object, count: int) -> Sequence[object]:
     if isinstance(read, set | frozenset):
         # A set has no order: what one of its members is stands for each that was given.
         members = cast("set[object]", read)
-        amount = next((each for each in members if isinstance(each, Decimal)), None)
-        return [amount] * count
+        one = next((each for each in members if isinstance(each, Decimal) or _is_naive(each)), None)
+        return [one] * count
     if isinstance(read, Sequence) and not isinstance(read, str | bytes):
         return cast("Sequence[object]", read)
     return ()
