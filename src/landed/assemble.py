@@ -4,8 +4,10 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 
 from landed.core.errors import ContractError
+from landed.core.onlooker import Onlooker
 from landed.core.pacing import Pacing
 from landed.core.tool import Tool
+from landed.runtime.guarding import guarded
 from landed.runtime.notifying import Notify
 from landed.runtime.opened import Settings
 from landed.runtime.parts import assemble, register
@@ -26,6 +28,7 @@ async def open_runtime(
     secret: bytes | Sequence[bytes] = b"",
     notify: Notify | None = None,
     pacing: Pacing | None = None,
+    telemetry: Onlooker | None = None,
 ) -> AsyncGenerator[Runtime]:
     """Open a runtime on a store and enter it; the way to use `landed`.
 
@@ -36,11 +39,13 @@ async def open_runtime(
     `landed[postgres]`, `postgresql://user@host/database`. `tools` are decorated or made by
     `landed.tools`. `plan_for` makes the calls of an intent, purely. `permissions` says who may do
     what. With a `secret` links are keyed and approvals sealed; to rotate it, give the new one, then
-    the old. `notify` is told of cases, `pacing` says how fast what may leave. Raises `StoreError`.
+    the old. `notify` is told of cases, `pacing` says how fast what may leave, `telemetry` watches
+    (such as `landed.telemetry.otel.OpenTelemetry()`). Raises `StoreError`.
     """
     registered = _permitted(register(tools), permissions)
     secrets = (secret,) if isinstance(secret, bytes) else tuple(secret) or (b"",)
-    opened = await open_store(store, secret=secrets[0], older=secrets[1:])
+    onlooker = guarded(telemetry)
+    opened = await open_store(store, secret=secrets[0], older=secrets[1:], wrote=onlooker.wrote)
     try:
         runtime = assemble(
             opened,
@@ -51,6 +56,7 @@ async def open_runtime(
             secrets=secrets,
             notify=notify,
             pacing=pacing,
+            telemetry=onlooker,
         )
         async with runtime:
             yield runtime

@@ -2,14 +2,16 @@
 
 import asyncio
 import json
+import re
 import sqlite3
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+import landed
 from landed.cli.doctor import examine
-from landed.cli.main import landed
+from landed.cli.main import landed as program
 from landed.core.store import Fact
 from landed.stores.locks import FileLock
 from landed.stores.sqlite import open_sqlite
@@ -25,12 +27,15 @@ CHECKED = {
         "schema",
         "wal_bytes",
         "lock",
+        "open",
+        "waiting",
+        "oldest_unknown",
     ),
 }
 
 
 def doctor(*arguments: str) -> Result:
-    return CliRunner().invoke(landed, ["doctor", *arguments])
+    return CliRunner().invoke(program, ["doctor", *arguments])
 
 
 def url_of(path: Path) -> str:
@@ -67,7 +72,30 @@ def test_a_store_that_is_there_is_read_back(tmp_path: Path) -> None:
     assert set(values) == CHECKED
     assert values["store"] == url_of(path)
     assert (values["journal_mode"], values["synchronous"]) == ("wal", "2")
-    assert all(set(fact) == {"name", "value", "ok", "advice"} for fact in found["facts"])
+    assert all(set(fact) == {"name", "value", "ok", "advice", "numbers"} for fact in found["facts"])
+
+
+async def _leave_in_doubt(path: Path) -> None:
+    @landed.tool(effect="irreversible")
+    async def pay() -> None:
+        raise TimeoutError
+
+    async with landed.open(url_of(path), tools=[pay]) as rt:
+        await rt.perform(pay, patience_s=0.0)
+
+
+@pytest.mark.req("S4-50")
+def test_what_is_in_doubt_has_an_age_and_an_owner(tmp_path: Path) -> None:
+    path = tmp_path / "agent.db"
+    asyncio.run(_leave_in_doubt(path))
+
+    said = doctor("--store", url_of(path), "--json")
+
+    facts = {fact["name"]: fact for fact in json.loads(said.stdout)["facts"]}
+    assert facts["open"]["numbers"] == {"operation/unknown": 1.0}
+    assert facts["waiting"]["value"] == "nothing"
+    oldest = facts["oldest_unknown"]["value"]
+    assert re.fullmatch(r"\d+ s: op-\w+ \(pay\), in the hands of .*", oldest)
 
 
 def test_a_store_that_is_not_there_is_not_made(tmp_path: Path) -> None:

@@ -8,13 +8,16 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
 
+from landed.cli.inbox import age
+from landed.core.census import FIRST_SENT_AT
 from landed.core.errors import StoreError
 from landed.core.store import Fact
+from landed.runtime.clock import WallClock
 from landed.stores.locks import FileLock
 from landed.stores.urls import open_store
 
@@ -65,7 +68,7 @@ def examine(url: str) -> list[Fact]:
 def table(facts: Iterable[Fact]) -> Iterator[str]:
     """Yield a line for each fact, with what to do about those that are not as they should be."""
     for fact in facts:
-        line = f"{'ok' if fact.ok else 'advice':<8}{fact.name:<14}{fact.value}"
+        line = f"{'ok' if fact.ok else 'advice':<8}{fact.name:<16}{fact.value}"
         yield line if fact.ok else f"{line}: {fact.advice}"
 
 
@@ -84,9 +87,16 @@ def _store(url: str) -> list[Fact]:
 async def _facts(url: str) -> tuple[Fact, ...]:
     store = await open_store(url)
     try:
-        return await store.facts()
+        now = WallClock().now()
+        return tuple(_aged(fact, now) for fact in await store.facts())
     finally:
         await store.close()
+
+
+def _aged(fact: Fact, now: float) -> Fact:
+    """Say how long the oldest doubt stands; a store has no clock to say it by."""
+    since = fact.numbers.get(FIRST_SENT_AT)
+    return fact if since is None else replace(fact, value=f"{age(now - since)}: {fact.value}")
 
 
 def _named(url: str) -> Fact:

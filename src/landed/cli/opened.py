@@ -17,6 +17,7 @@ import click
 from landed.core.errors import StoreError
 
 if TYPE_CHECKING:
+    from landed.core.onlooker import Onlooker
     from landed.runtime.auditing import Auditor
     from landed.runtime.opened import Settings
     from landed.runtime.permissions import Permissions
@@ -36,6 +37,7 @@ class App:
     tools: tuple[object, ...] = ()
     permissions: "Permissions | None" = None
     settings: "Settings | None" = None
+    telemetry: "Onlooker | None" = None
     secrets: tuple[bytes, ...] = (b"",)
 
 
@@ -130,6 +132,7 @@ def running(url: str, app: App) -> "AbstractAsyncContextManager[Runtime]":
         settings=app.settings,
         permissions=app.permissions,
         secret=app.secrets,
+        telemetry=app.telemetry,
     )
 
 
@@ -144,7 +147,7 @@ def app_of(name: str) -> App:
     """Return the application that a MODULE[:NAME] names; "" has no tools.
 
     NAME is as `landed.cli.apps.tools_of` reads it. The module may also have `permissions`,
-    `settings` and `secret`. Raises a usage error for what cannot be imported.
+    `settings`, `secret` and `telemetry`. Raises a usage error for what cannot be imported.
     """
     if not name:
         return App(secrets=(os.environ.get(SECRET, "").encode(),))
@@ -156,6 +159,7 @@ def app_of(name: str) -> App:
         tools=tools,
         permissions=getattr(offered, "permissions", None),
         settings=getattr(offered, "settings", None),
+        telemetry=getattr(offered, "telemetry", None),
         secrets=_secrets(getattr(offered, "secret", b"")),
     )
 

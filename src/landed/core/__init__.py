@@ -5,6 +5,6 @@ operation · operation_record · absorb · doubt · lease · pacing · case · r
 approval · yes_words · yes · question · revision · undo · stop · journal · sentences ·
 plan_sentences · telling · value · session · history · report · audit_rows · audit · rules ·
 arrival · scope · draft · operating · advancing · releasing · undoing · stopping · ruling ·
-approving · revising · next · store · act · tool · schedule. Each file may import only those before
-it; import-linter keeps it so.
+approving · revising · next · store · census · act · tool · onlooker · schedule. Each file may
+import only those before it; import-linter keeps it so.
 """

@@ -5,7 +5,7 @@ thirteenth verb, ask which rule is leaking out of core.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from landed.core.changes import Changes, Record
@@ -17,12 +17,16 @@ WAITING = ("undecided", "proposed", "open")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One thing that a store found out about itself, for `landed doctor`."""
+    """One thing that a store found out about itself, for `landed doctor` and for telemetry.
+
+    `numbers` are what is counted or measured in it, by name: plain values to compute with.
+    """
 
     name: str
     value: str
     ok: bool
     advice: str = ""
+    numbers: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 class Store(Protocol):
@@ -101,7 +105,11 @@ class Store(Protocol):
         ...
 
     async def facts(self) -> tuple[Fact, ...]:
-        """Return what the store found out about its own durability, version and place."""
+        """Return what the store found out about its own durability, version and place.
+
+        Also what is open in it, what waits for a person, and what has been in doubt longest, each
+        with `numbers` (`landed.core.census`); reading them costs no more for what is finished.
+        """
         ...
 
     async def close(self) -> None:

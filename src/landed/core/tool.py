@@ -1,7 +1,7 @@
 """The seam to the world: what a tool must offer, and what it is handed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from landed.core.canonical import Json
@@ -19,7 +19,8 @@ class Call:
     the claim it is sent under, `attempt` the number of this send from 1. `sent_at` and
     `deadline_at` are UTC, seconds since the epoch: when this send leaves, and when the runtime
     stops waiting for it. `prepared` is what `Tool.prepare` returned, `stop` the token of a tool
-    that may end midway.
+    that may end midway. `trace` are the W3C headers (`traceparent`) by which the service's traces
+    can follow ours; none without telemetry.
     """
 
     operation: str
@@ -33,6 +34,7 @@ class Call:
     deadline_at: float
     prepared: Json = None
     stop: "StopToken | None" = None
+    trace: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class StopToken(Protocol):

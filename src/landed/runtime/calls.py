@@ -10,6 +10,7 @@ from landed.core.arrival import Checked, Observed, Priced, Readied
 from landed.core.canonical import Json
 from landed.core.contract import Contract
 from landed.core.key import Ask
+from landed.core.onlooker import NOBODY, Onlooker
 from landed.core.operation import Operation
 from landed.core.outcome import (
     AnswerLost,
@@ -52,6 +53,7 @@ class Calls:
     over: Callable[[Operation], None]
     checker: Callable[[Check], Awaitable[Checked]]
     heard: Callable[[str, SendOutcome], None]
+    onlooker: Onlooker = NOBODY
     running: dict[Running, "asyncio.Task[None]"] = field(
         default_factory=dict[Running, "asyncio.Task[None]"]
     )
@@ -223,7 +225,8 @@ class Calls:
     ) -> None:
         self.stops.pop(sending, None)
         if sending in self.running:
-            self._replied(operation, AnswerLost(reason=_without_a_word(ended)))
+            lost = AnswerLost(reason=_without_a_word(ended))
+            self._replied(operation, lost, bug=_bug(ended))
         self.over(operation)
 
     def _ask_over(
@@ -235,7 +238,8 @@ class Calls:
     ) -> None:
         if self.running.get(asking) is ended:
             lost = NoAnswer(reason=_without_a_word(ended))
-            self._answered(operation, question, lost, asked_at=self.clock.now())
+            asked_at = self.clock.now()
+            self._answered(operation, question, lost, asked_at=asked_at, bug=_bug(ended))
 
     async def _send(self, operation: Operation) -> None:
         tool = self.tools.get(operation.tool)
@@ -251,6 +255,7 @@ class Calls:
         if tool.contract.stops_midway:
             self.stops[sending] = token = Stop()
             call = replace(call, stop=token)
+        call = self._watched(operation, None, call)
         outcome = await sent(
             tool,
             call,
@@ -265,13 +270,22 @@ class Calls:
         if tool is None:
             outcome: LookOutcome = NoAnswer(reason=_unregistered(operation.tool))
         else:
-            outcome = await answered(tool, self._call(operation), question, operation.result)
+            call = self._watched(operation, question, self._call(operation))
+            outcome = await answered(tool, call, question, operation.result)
         self._answered(operation, question, outcome, asked_at=asked_at)
 
     def _answered(
-        self, operation: Operation, question: Question, outcome: LookOutcome, *, asked_at: float
+        self,
+        operation: Operation,
+        question: Question,
+        outcome: LookOutcome,
+        *,
+        asked_at: float,
+        bug: str = "",
     ) -> None:
         self.running.pop(Asking(operation=operation.id), None)
+        now = self.clock.now()
+        self.onlooker.came_back(operation, question, outcome, at=now, bug=bug)
         self.tell(
             Looked(
                 operation=operation.id,
@@ -279,21 +293,21 @@ class Calls:
                 attempt=operation.tries,
                 outcome=outcome,
                 asked_at=asked_at,
-                at=self.clock.now(),
+                at=now,
             )
         )
 
-    def _replied(self, operation: Operation, outcome: SendOutcome) -> None:
+    def _watched(self, operation: Operation, question: Question | None, call: Call) -> Call:
+        """Say that a call leaves, and return it with what the service's own trace follows."""
+        trace = self.onlooker.leaves(operation, question, at=self.clock.now())
+        return replace(call, trace=trace) if trace else call
+
+    def _replied(self, operation: Operation, outcome: SendOutcome, *, bug: str = "") -> None:
         self.heard(self.contracts[operation.contract].service, outcome)
         self.running.pop(Sending(operation=operation.id, attempt=operation.tries), None)
-        self.tell(
-            Replied(
-                operation=operation.id,
-                attempt=operation.tries,
-                outcome=outcome,
-                at=self.clock.now(),
-            )
-        )
+        now = self.clock.now()
+        self.onlooker.came_back(operation, None, outcome, at=now, bug=bug)
+        self.tell(Replied(operation=operation.id, attempt=operation.tries, outcome=outcome, at=now))
 
     def _call(self, operation: Operation) -> Call:
         deadline_s = self.contracts[operation.contract].deadline_s
@@ -315,6 +329,12 @@ def _without_a_word(ended: "asyncio.Task[None]") -> str:
     """Say how a call ended that came back with nothing: cut off, or by no ordinary error."""
     error = None if ended.cancelled() else ended.exception()
     return "it was cut off" if error is None else said(error)
+
+
+def _bug(ended: "asyncio.Task[None]") -> str:
+    """Name the error that a call ended with which it should have caught; "" for none."""
+    error = None if ended.cancelled() else ended.exception()
+    return "" if error is None else type(error).__name__
 
 
 def _unregistered(tool: str) -> str:

@@ -233,6 +233,7 @@ class Deciding(Proposing):
     ) -> PlanValue:
         """Present a yes or a no, and return what it comes to; raises `ApprovalError`."""
         approval = await self._approval(presented, id)
+        self.driver.setting.onlooker.asked(approval.plan)
         loads = await self._loads(approval.plan) if presented.purpose is Purpose.UNDO else ()
         arrival = Presenting(
             approval=approval.id,

@@ -18,7 +18,8 @@ from landed.core.arrival import (
 from landed.core.canonical import Json
 from landed.core.changes import Move, Record
 from landed.core.contract import Contract
-from landed.core.errors import ProposalError
+from landed.core.errors import LeaseLostError, ProposalError, StaleWriteError
+from landed.core.onlooker import NOBODY, Noticed, Onlooker
 from landed.core.operation import Operation, State
 from landed.core.plan import At, Plan, PlanState
 from landed.core.rules import Rules
@@ -41,15 +42,11 @@ SAID_MAX = 60  # characters of a value in the text of an error
 NOBODY_WAITS = "nobody waits for it any more, and it had not been sent"
 
 
-def nothing_noticed(moves: Iterable[Move]) -> None:
-    """Tell nobody of what was stored."""
-
-
 @dataclass(slots=True, eq=False)
 class Setting:
     """What all loops of a runtime share. `slots` are free places of the tools that bound them.
 
-    `noticed` is called with the moves of each unit once it is durable.
+    `hear` are called with the moves of each unit once it is durable; `onlooker` hears of the rest.
     """
 
     store: Store
@@ -70,7 +67,15 @@ class Setting:
     ring: Callable[["Desk"], bool]
     freed: Callable[[str], None]
     listeners: Listeners = field(default_factory=Listeners)
-    noticed: Callable[[Iterable[Move]], None] = nothing_noticed
+    onlooker: Onlooker = NOBODY
+    hear: list[Callable[[Sequence[Move]], None]] = field(
+        default_factory=list[Callable[[Sequence[Move]], None]]
+    )
+
+    def noticed(self, moves: Sequence[Move]) -> None:
+        """Tell whoever hears of it what was just stored."""
+        for hear in self.hear:
+            hear(moves)
 
 
 @dataclass(slots=True, eq=False)
@@ -105,6 +110,7 @@ class Desk:
             over=self.send_over,
             checker=setting.check,
             heard=setting.paced.heard,
+            onlooker=setting.onlooker,
         )
         self.following = Following(
             store=setting.store,
@@ -152,6 +158,7 @@ class Desk:
 
         Raises `ProposalError` when the same ask comes with other arguments.
         """
+        self.setting.onlooker.asked(proposed.operation.id)
         known = self.asks.get(proposed.ask_name)
         if known is not None:
             check_same(known, proposed.operation)
@@ -166,6 +173,7 @@ class Desk:
 
         Raises `ProposalError` when the same ask comes with another plan.
         """
+        self.setting.onlooker.asked(planned.plan.id)
         known = self.asks.get(planned.ask_name)
         if known is not None:
             check_same(known, planned.plan)
@@ -196,6 +204,17 @@ class Desk:
         held = (self.memory.operations.get(record.id) for record in adopted)
         self.withdraw_blocked([operation for operation in held if operation is not None])
         self.ring()
+
+    async def commit(self, decided: Next) -> tuple[Record, ...]:
+        """Write what a lap decided; raises what the store raises."""
+        try:
+            return await self.setting.store.commit(decided.changes) if decided.changes else ()
+        except StaleWriteError:
+            self.setting.onlooker.noticed(Noticed.STALE_WRITE)
+            raise
+        except LeaseLostError:
+            self.setting.onlooker.noticed(Noticed.CLAIM_LOST)
+            raise
 
     def take_in(self, record: Record) -> None:
         """Take a record as the store has it; a send that others gave up is waited for no longer."""

@@ -10,6 +10,7 @@ from landed.core.changes import Kind, Record
 from landed.core.declared import digest_of
 from landed.core.errors import LandedError, ProposalError, StoreError
 from landed.core.next import what_next
+from landed.core.onlooker import NOBODY, Onlooker
 from landed.core.pacing import Pacing
 from landed.core.rules import Rules
 from landed.core.schedule import AT_ONCE, Place, Schedule
@@ -46,6 +47,7 @@ class Driver:
     language: str = "en"
     what_next: WhatNext = what_next
     decides_only: bool = False
+    onlooker: Onlooker = NOBODY
     reader: Reader = field(init=False)
     digests: dict[str, str] = field(default_factory=dict[str, str])
     loops: dict[Place, SessionLoop] = field(default_factory=dict[Place, SessionLoop])
@@ -73,6 +75,8 @@ class Driver:
             learn=self.learn,
             ring=self._ring,
             freed=self._freed,
+            onlooker=self.onlooker,
+            hear=[] if self.onlooker is NOBODY else [self.onlooker.stored],
         )
 
     async def register(self) -> None:

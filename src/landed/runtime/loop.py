@@ -130,7 +130,7 @@ class SessionLoop(Desk):
         occupied = [c.operation for c in decided.commands if isinstance(c, Send)]
         self._occupy(occupied)
         try:
-            stored = await self._commit(decided)
+            stored = await self.commit(decided)
         except BaseException as error:
             for operation in occupied:
                 self.send_over(operation)
@@ -202,9 +202,6 @@ class SessionLoop(Desk):
         for operation in sending:
             if operation.tool in self.setting.slots:
                 self.setting.slots[operation.tool] -= 1
-
-    async def _commit(self, decided: Next) -> tuple[Record, ...]:
-        return await self.setting.store.commit(decided.changes) if decided.changes else ()
 
     def _start(self, command: Command) -> None:
         match command:

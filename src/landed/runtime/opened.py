@@ -5,7 +5,8 @@ import logging
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 
-from landed.core.errors import LandedError, WrongLoopError
+from landed.core.errors import LandedError, StoreError, WrongLoopError
+from landed.core.onlooker import Onlooker
 from landed.runtime.clock import Clock, Ids
 from landed.runtime.driver import Driver
 from landed.runtime.planning import Planner
@@ -65,7 +66,19 @@ class Opened:
 
     def _begun(self) -> Sequence[Coroutine[None, None, None]]:
         """Return what goes on in the background until the runtime is drained."""
-        return (self.worker.beat(),)
+        onlooker = self.driver.onlooker
+        reading = (self._reading(onlooker),) if onlooker.reads_every_s else ()
+        return (self.worker.beat(), *reading)
+
+    async def _reading(self, onlooker: Onlooker) -> None:
+        """Read what the store says about itself, round after round, for whoever watches."""
+        while True:
+            try:
+                facts = await self.driver.store.facts()
+                onlooker.counted(facts, at=self._clock.now())
+            except StoreError as error:
+                log.warning("telemetry could not read the store: %s", error)
+            await asyncio.sleep(onlooker.reads_every_s)
 
     def _go_on_with(self, work: Coroutine[None, None, None]) -> None:
         """Go on with something that nobody waits for, until the runtime is drained."""
@@ -108,6 +121,7 @@ class Opened:
         await self.driver.drain(bound_s=self.settings.drain_s)
         if self.worker.lost is None:
             await self.driver.store.retire(worker=self.worker.name)
+        self.driver.onlooker.end()
 
     def _check_open(self) -> None:
         if self._loop is None or self._drained or self.driver.schedule.over:

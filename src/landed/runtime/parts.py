@@ -14,6 +14,7 @@ from landed.core.contract import Contract
 from landed.core.errors import ContractError
 from landed.core.lease import Lease
 from landed.core.next import what_next, what_was_said
+from landed.core.onlooker import Onlooker
 from landed.core.pacing import Pacing
 from landed.core.rules import RULES, Rules
 from landed.core.schedule import Schedule
@@ -23,6 +24,7 @@ from landed.runtime.clock import Clock, Ids, RandomIds, WallClock
 from landed.runtime.desk import WhatNext
 from landed.runtime.driver import Driver
 from landed.runtime.foreseeing import Foreseer
+from landed.runtime.guarding import guarded
 from landed.runtime.notifying import Notifier, Notify
 from landed.runtime.opened import Settings
 from landed.runtime.permissions import NobodyMay, Permissions
@@ -38,9 +40,9 @@ class Parts(TypedDict, total=False):
     `rules` and `what_next` decide (a simulation may run wrong ones), `clock` and `ids` are time and
     chance, `worker` and `lease` name this process and how long its claims stand. `plan_for` makes
     calls of an intent, `permissions` says who may do what, `secrets` seal (the first is today's),
-    `notify` is told of cases, `pacing` says how fast what may leave, `schedule` calls the loops.
-    One that `decides_only` claims nothing of others and starts nothing: what somebody decides is
-    written down, and carried out by a worker that has the tools.
+    `notify` is told of cases, `telemetry` of all that happens; `pacing` says how fast what may
+    leave, `schedule` calls the loops. One that `decides_only` claims nothing of others and starts
+    nothing: what somebody decides is written down, and carried out by a worker that has the tools.
     """
 
     rules: Rules
@@ -56,6 +58,7 @@ class Parts(TypedDict, total=False):
     pacing: Pacing | None
     schedule: Schedule | None
     decides_only: bool
+    telemetry: Onlooker | None
 
 
 def assemble(
@@ -118,6 +121,7 @@ def _driver(
         schedule=parts.get("schedule") or LocalSchedule(clock=time),
         pacing=parts.get("pacing"),
         decides_only=decides_only,
+        onlooker=guarded(parts.get("telemetry")),
     )
 
 

@@ -13,6 +13,7 @@ from landed.core.absorb import Looked, Question
 from landed.core.arrival import Arrival, CaseRuled, LookNow, Ruled
 from landed.core.canonical import Json
 from landed.core.case import Case, CaseEvent, Ruling, Standing, Why, case_from, case_record
+from landed.core.census import IN_DOUBT
 from landed.core.changes import Changes, Kind, Move
 from landed.core.errors import LandedError, ProposalError, StaleWriteError
 from landed.core.event import Event
@@ -35,7 +36,6 @@ SWEEPS_BACK_S = 86_400.0  # how far a round of sweeps looks back behind the one 
 
 # A service that holds the effect of one of these holds one that no record here speaks of.
 UNSENT = (State.RECORDED, State.WITHDRAWN)
-IN_DOUBT = (State.UNKNOWN, State.RESENT)
 
 
 class Compared(Enum):
@@ -171,7 +171,7 @@ class Settling(Performing):
         if self.settings.sweep_every_s is not None:
             begun.append(self._sweeping(self.settings.sweep_every_s))
         if self.notifier is not None:
-            self.driver.setting.noticed = self.notifier.notice
+            self.driver.setting.hear.append(self.notifier.notice)
             begun.append(self.notifier.recall())
         return begun
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from landed.core.errors import LeaseLostError, NewerSchemaError, StoreError
 from landed.core.lease import Lease
+from landed.core.onlooker import Noticed
 from landed.core.store import Store
 from landed.runtime.clock import Clock
 from landed.runtime.driver import Driver
@@ -56,9 +57,12 @@ class Worker:
             try:
                 until = self.lease.until(self.clock.now())
                 await self.store.renew(worker=self.name, until=until)
+                self.driver.onlooker.noticed(Noticed.RENEWED)
                 await self.adopt()
             except (LeaseLostError, NewerSchemaError) as lost:
                 self.lost = lost
+                if isinstance(lost, LeaseLostError):
+                    self.driver.onlooker.noticed(Noticed.LEASE_LOST)
                 log.error("worker %s stops: %s", self.name, lost)
             except StoreError as error:
                 log.warning("worker %s could not renew its lease: %s", self.name, error)

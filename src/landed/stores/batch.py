@@ -16,6 +16,7 @@ from queue import SimpleQueue
 from typing import Generic, TypeVar
 
 from landed.core.errors import StoreError
+from landed.core.onlooker import NOBODY, Wrote
 
 W = TypeVar("W")
 R = TypeVar("R")
@@ -39,6 +40,7 @@ class GroupCommit(Generic[W, R]):
     `write(items, wait)` returns one outcome for each item. With `wait` False it runs on the loop's
     thread, and raises `ContendedError` rather than wait for another process. An item for which
     `is_single` says yes is a batch of its own. Without a thread everything runs on the loop's.
+    `wrote` is told of each batch of others, on the thread that wrote it.
     """
 
     def __init__(
@@ -47,7 +49,9 @@ class GroupCommit(Generic[W, R]):
         *,
         is_single: Callable[[W], bool],
         has_thread: bool,
+        wrote: Wrote = NOBODY.wrote,
     ) -> None:
+        self._wrote = wrote
         self._write = write
         self._is_single = is_single
         self._has_thread = has_thread
@@ -151,8 +155,11 @@ class GroupCommit(Generic[W, R]):
     def _timed(self, items: list[W], wait: bool) -> Sequence[R | Exception]:
         started_s = time.perf_counter()
         outcomes = self._write(items, wait)
+        took_s = time.perf_counter() - started_s
         if len(items) == 1:
-            self._mean_s += (time.perf_counter() - started_s - self._mean_s) * _NEWEST_WEIGHT
+            self._mean_s += (took_s - self._mean_s) * _NEWEST_WEIGHT
+        if not self._is_single(items[0]):
+            self._wrote(len(items), took_s)
         return outcomes
 
     def _hand_over(self, batch: list[tuple[W, "asyncio.Future[R]"]]) -> None:

@@ -14,13 +14,15 @@ from typing import Any, TypeAlias, TypeVar
 
 import psycopg_pool
 
+from landed.core.census import census
 from landed.core.changes import Changes, Record
 from landed.core.errors import StoreError, WrongLoopError
 from landed.core.journal import Entry
+from landed.core.onlooker import NOBODY, Wrote
 from landed.core.store import Fact
 from landed.stores.pages import PAGE_MAX, bounded
 from landed.stores.postgres_claims import Claims
-from landed.stores.postgres_facts import facts
+from landed.stores.postgres_facts import counts, facts
 from landed.stores.postgres_gathering import Gathering
 from landed.stores.postgres_line import (
     ANSWER_MAX_S,
@@ -61,6 +63,7 @@ async def open_postgres(
     reconnect_max_s: float = 10.0,
     lock_wait_max_s: float = 5.0,
     clock: Callable[[], float] = time.time,
+    wrote: Wrote = NOBODY.wrote,
 ) -> "PostgresStore":
     """Open the store in the schema `landed` of a Postgres database, or make it there.
 
@@ -68,7 +71,7 @@ async def open_postgres(
     `reconnect_max_s` bounds how long the store tries to come back to a server that is gone, and
     `lock_wait_max_s` how long a write waits for another transaction. `clock` is the caller's, from
     which `until` and `now` come (UTC seconds): what it is off does not matter to leases, which are
-    kept in the server's time.
+    kept in the server's time. `wrote` is told of each batch of commits.
 
     Raises `StoreError`, with what to do, for a server that is down, full, read-only, that loses
     acknowledged commits, or whose schema is newer; nothing was changed then.
@@ -81,7 +84,7 @@ async def open_postgres(
         lock_wait_max_s=lock_wait_max_s,
         clock=clock,
     )
-    return await _opened(settings)
+    return await _opened(settings, wrote=wrote)
 
 
 class PostgresStore:
@@ -100,6 +103,7 @@ class PostgresStore:
         pool: "psycopg_pool.AsyncConnectionPool[Connection]",
         *,
         link: str,
+        wrote: Wrote = NOBODY.wrote,
     ) -> None:
         self._settings = settings
         self._line = line
@@ -108,7 +112,7 @@ class PostgresStore:
         self._writer = Writer(self._transactions, settings)
         self._claims = Claims(self._transactions, settings)
         self._group: Gathering[Unit | _Single, Moved] = Gathering(
-            self._write, is_single=lambda item: not isinstance(item, Unit)
+            self._write, is_single=lambda item: not isinstance(item, Unit), wrote=wrote
         )
         self._process = os.getpid()
         self._loop = asyncio.get_running_loop()
@@ -187,8 +191,10 @@ class PostgresStore:
         await self._alone(partial(self._claims.retire, worker))
 
     async def facts(self) -> tuple[Fact, ...]:
-        """Return what the store found out about its own durability, version and place."""
-        return await self._read(facts)
+        """Return what the store found out about its own durability, with a census."""
+        own = await self._read(facts)
+        counted, waiting, found = await self._read(counts)
+        return own + census(open=counted, waiting=waiting, oldest=await self.load(*found))
 
     async def close(self) -> None:
         """Finish what was handed to `commit` and let go of the connections.
@@ -286,14 +292,14 @@ class PostgresStore:
             )
 
 
-async def _opened(settings: Settings) -> PostgresStore:
+async def _opened(settings: Settings, *, wrote: Wrote = NOBODY.wrote) -> PostgresStore:
     line, link = await open_line(settings)
     try:
         pool = await _readers(settings)
     except BaseException:
         line.drop()
         raise
-    return PostgresStore(settings, line, pool, link=link)
+    return PostgresStore(settings, line, pool, link=link, wrote=wrote)
 
 
 async def _readers(settings: Settings) -> "psycopg_pool.AsyncConnectionPool[Connection]":

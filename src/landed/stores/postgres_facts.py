@@ -1,8 +1,10 @@
 """What a Postgres store finds out about itself, for `landed doctor`."""
 
+from landed.core.census import COUNTED_MAX, IN_DOUBT, Counted
+from landed.core.changes import Kind
 from landed.core.store import Fact
 from landed.stores.postgres_line import Connection, rows
-from landed.stores.postgres_queries import POSTGRES
+from landed.stores.postgres_queries import POSTGRES, SHARED
 
 _LOST = "a crash would lose acknowledged commits; set it on the server"
 _KEPT = ("on", "remote_apply")  # What waits for the disks of all who are to be waited for.
@@ -44,3 +46,15 @@ def _fail_over(waited_for: str, followers: int) -> Fact:
         "synchronous_standby_names, unless they are only read from"
     )
     return Fact(name="fail_over", value=value, ok=bool(waited_for or not followers), advice=advice)
+
+
+async def counts(connection: Connection) -> tuple[list[Counted], list[Counted], list[str]]:
+    """Return what is open, what waits, and the id of what is in doubt longest, for a census."""
+    bound = (COUNTED_MAX,)
+    doubts = (*bound, Kind.OPERATION, list(IN_DOUBT))
+    found = await rows(connection, SHARED.oldest_open, doubts)
+    return (
+        await rows(connection, SHARED.open_counts, bound),
+        await rows(connection, SHARED.waiting_counts, bound),
+        [str(id) for (id,) in found],
+    )

@@ -5,11 +5,13 @@ writing belongs to nobody who waits: a caller who is cancelled undoes nothing.
 """
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
 from landed.core.errors import StoreError
+from landed.core.onlooker import NOBODY, Wrote
 from landed.stores.batch import BATCH_MAX, WAITING_MAX, settle
 
 _CUT_OFF = (
@@ -25,7 +27,7 @@ class Gathering(Generic[W, R]):
     """Writes what comes in, in order, in batches, for one event loop.
 
     `write(items)` returns one outcome for each item. An item for which `is_single` says yes is a
-    batch of its own.
+    batch of its own. `wrote` is told of each batch of others.
     """
 
     def __init__(
@@ -33,7 +35,9 @@ class Gathering(Generic[W, R]):
         write: Callable[[list[W]], Awaitable[Sequence[R | Exception]]],
         *,
         is_single: Callable[[W], bool],
+        wrote: Wrote = NOBODY.wrote,
     ) -> None:
+        self._wrote = wrote
         self._write = write
         self._is_single = is_single
         self._waiting: deque[tuple[W, asyncio.Future[R]]] = deque()
@@ -86,7 +90,11 @@ class Gathering(Generic[W, R]):
 
     async def _outcomes(self, items: list[W]) -> Sequence[R | Exception]:
         try:
-            return await self._write(items)
+            started_s = time.perf_counter()
+            outcomes = await self._write(items)
+            if not self._is_single(items[0]):
+                self._wrote(len(items), time.perf_counter() - started_s)
+            return outcomes
         except Exception as error:  # Whatever it is, those who wait must hear of it.
             return [error] * len(items)
 

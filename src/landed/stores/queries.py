@@ -31,6 +31,9 @@ class Queries:
     open_records: str
     session_records: str
     waiting: str
+    open_counts: str
+    waiting_counts: str
+    oldest_open: str
     journal_page: str
     journal_of: str
     holders: str

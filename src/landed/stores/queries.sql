@@ -55,6 +55,21 @@ SELECT * FROM loaded
 WHERE state IN ('undecided', 'proposed', 'open') AND tenant = :tenant AND made > :after
 ORDER BY made LIMIT :limit;
 
+-- open_counts: How many open records are in each state, of at most so many.
+SELECT kind, state, count(*) FROM (
+    SELECT kind, state FROM record WHERE open = 1 LIMIT :limit
+) AS counted GROUP BY kind, state;
+
+-- waiting_counts: How many records in each state wait for a person, of at most so many.
+SELECT kind, state, count(*) FROM (
+    SELECT kind, state FROM record WHERE state IN ('undecided', 'proposed', 'open') LIMIT :limit
+) AS counted GROUP BY kind, state;
+
+-- oldest_open: Which of so many open records of a kind and in these states was made first.
+SELECT id FROM (
+    SELECT id, kind, state, made FROM record WHERE open = 1 LIMIT :limit
+) AS counted WHERE kind = :kind AND state IN :states ORDER BY made LIMIT 1;
+
 -- journal_page: Journal entries after a position, in order.
 SELECT seq, id, version, before, event, state, at, body, body_digest, prev, hash
 FROM journal WHERE seq > :after ORDER BY seq LIMIT :limit;

@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias, TypeVar
 
-from landed.core.changes import Changes, Record
+from landed.core.census import COUNTED_MAX, IN_DOUBT, census
+from landed.core.changes import Changes, Kind, Record
 from landed.core.errors import StoreError, WrongLoopError
 from landed.core.journal import Entry
+from landed.core.onlooker import NOBODY, Wrote
 from landed.core.store import Fact
 from landed.stores.batch import GroupCommit
 from landed.stores.claims import Claims
@@ -39,13 +41,14 @@ def open_sqlite(
     older: tuple[bytes, ...] = (),
     lock_wait_max_s: float = 5.0,
     allow_network_fs: bool = False,
+    wrote: Wrote = NOBODY.wrote,
 ) -> "SqliteStore":
     """Open the store in the SQLite file at `path`, or make it; `:memory:` is one in memory.
 
     With a `secret` the journal's links are HMACs, and the file opens only with that secret,
     or with another of which it is one of the `older` ones: what those linked stays good.
     `lock_wait_max_s` bounds how long a write waits for other processes. Beside the file there will
-    be `<path>-lock` and the directory `<path>-workers`.
+    be `<path>-lock` and the directory `<path>-workers`. `wrote` is told of each batch of commits.
 
     Raises `StoreError`, with what to do, for a file that is locked, read-only, damaged, another
     program's, on a network, or of a newer schema; nothing in it was changed then. Warns
@@ -61,7 +64,7 @@ def open_sqlite(
     )
     if path == MEMORY:
         return SqliteStore(open_memory(settings), owns=True)
-    return SqliteStore(open_file(settings), owns=True)
+    return SqliteStore(open_file(settings), owns=True, wrote=wrote)
 
 
 class SqliteStore:
@@ -72,7 +75,7 @@ class SqliteStore:
     method promises is said in full by the seam.
     """
 
-    def __init__(self, opened: Opened, *, owns: bool) -> None:
+    def __init__(self, opened: Opened, *, owns: bool, wrote: Wrote = NOBODY.wrote) -> None:
         self._opened = opened
         self._owns = owns
         settings = opened.settings
@@ -91,6 +94,7 @@ class SqliteStore:
             self._write,
             is_single=callable,
             has_thread=opened.turn is not None,
+            wrote=wrote,
         )
         self._process = os.getpid()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -174,12 +178,19 @@ class SqliteStore:
         await self._alone(partial(self._claims.retire, worker))
 
     async def facts(self) -> tuple[Fact, ...]:
-        """Return what the store found out about its own durability, version and place."""
+        """Return what the store found out about its own durability, with a census."""
         self._require_usable()
         try:
-            return await self._alone(lambda _: facts(self._opened))
+            own = await self._alone(lambda _: facts(self._opened))
         except driver.Error as error:
             raise self._writer.trouble(error) from error
+        doubts = (COUNTED_MAX, Kind.OPERATION, many(IN_DOUBT))
+        found = self._rows(SQLITE.oldest_open, doubts)
+        return own + census(
+            open=self._rows(SQLITE.open_counts, (COUNTED_MAX,)),
+            waiting=self._rows(SQLITE.waiting_counts, (COUNTED_MAX,)),
+            oldest=await self.load(*(str(id) for (id,) in found)),
+        )
 
     async def close(self) -> None:
         """Finish what was handed to `commit` and let go of files and connections.

@@ -1,18 +1,25 @@
 """Opens the store that a URL names."""
 
 from landed.core.errors import StoreError
+from landed.core.onlooker import NOBODY, Wrote
 from landed.core.store import Store
 
 
-async def open_store(url: str, *, secret: bytes = b"", older: tuple[bytes, ...] = ()) -> Store:
+async def open_store(
+    url: str,
+    *,
+    secret: bytes = b"",
+    older: tuple[bytes, ...] = (),
+    wrote: Wrote = NOBODY.wrote,
+) -> Store:
     """Open the store that a URL names; what was written with an `older` secret stays good.
 
     `sqlite:///relative.db`, `sqlite:////absolute.db`, `sqlite://:memory:`, or with
-    `landed[postgres]` libpq's own `postgresql://user@host/database`. Raises `StoreError` with what
-    to do for any other, and for one that cannot be opened.
+    `landed[postgres]` libpq's own `postgresql://user@host/database`. `wrote` is told of each batch
+    of commits. Raises `StoreError`, with what to do, for any other and where it cannot be opened.
     """
     if url.startswith(("postgresql://", "postgres://")):
-        return await _open_postgres(url, secret=secret, older=older)
+        return await _open_postgres(url, secret=secret, older=older, wrote=wrote)
     if not url.startswith("sqlite://"):
         raise StoreError(
             f"{url!r} names no store that is known; use sqlite:///relative.db,"
@@ -22,12 +29,14 @@ async def open_store(url: str, *, secret: bytes = b"", older: tuple[bytes, ...] 
 
     path = url.removeprefix("sqlite://")
     file = path if path == ":memory:" else path[1:]
-    return open_sqlite(file, secret=secret, older=older)
+    return open_sqlite(file, secret=secret, older=older, wrote=wrote)
 
 
-async def _open_postgres(url: str, *, secret: bytes, older: tuple[bytes, ...]) -> Store:
+async def _open_postgres(
+    url: str, *, secret: bytes, older: tuple[bytes, ...], wrote: Wrote
+) -> Store:
     try:
         from landed.stores.postgres import open_postgres
     except ImportError as error:
         raise StoreError("a store in Postgres needs psycopg; install landed[postgres]") from error
-    return await open_postgres(url, secret=secret, older=older)
+    return await open_postgres(url, secret=secret, older=older, wrote=wrote)

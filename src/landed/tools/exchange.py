@@ -101,7 +101,7 @@ class Exchange:
         bound_s = max(call.deadline_at - call.sent_at, 0.0)
         try:
             own = self._headers(call)
-            every = {**own, **more}
+            every = {**call.trace, **own, **more}
             request = self._request(call, every, method, url, body, bound_s, effect=effect)
         except Exception as error:
             return NotSent(reason=described(error))

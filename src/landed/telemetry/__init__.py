@@ -1,0 +1,1 @@
+"""Telemetry: watches what was committed and what left, and decides nothing (`landed[otel]`)."""
