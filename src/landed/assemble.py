@@ -35,30 +35,26 @@ async def open_runtime(
         async with landed.open("sqlite:///agent.db", tools=[reserve_table]) as rt:
             value = await rt.perform(reserve_table, {"day": "Fri"})
 
-    `store` is `sqlite:///relative.db`, `sqlite:////absolute.db`, `sqlite://:memory:` or, with
-    `landed[postgres]`, `postgresql://user@host/database`. `tools` are decorated or made by
-    `landed.tools`. `plan_for` makes the calls of an intent, purely. `permissions` says who may do
-    what. With a `secret` links are keyed and approvals sealed; to rotate it, give the new one, then
-    the old. `notify` is told of cases, `pacing` says how fast what may leave, `telemetry` watches
-    (such as `landed.telemetry.otel.OpenTelemetry()`). Raises `StoreError`.
+    `store` is a URL (`landed.stores.urls`), `tools` are decorated or made by `landed.tools`. The
+    pure `plan_for` makes the calls of an intent, `permissions` says who may do what. With a
+    `secret`, or several, the newest first, links are keyed and approvals sealed. `notify` is told
+    of cases, `pacing` says how fast what may leave, `telemetry` watches. Raises `StoreError`.
     """
-    registered = _permitted(register(tools), permissions)
     secrets = (secret,) if isinstance(secret, bytes) else tuple(secret) or (b"",)
-    onlooker = guarded(telemetry)
-    opened = await open_store(store, secret=secrets[0], older=secrets[1:], wrote=onlooker.wrote)
+    permitted, watching = _permitted(register(tools), permissions), guarded(telemetry)
+    opened = await open_store(store, secret=secrets[0], older=secrets[1:], wrote=watching.wrote)
     try:
-        runtime = assemble(
+        async with assemble(
             opened,
-            tools=registered,
+            tools=permitted,
             settings=settings,
             plan_for=plan_for,
             permissions=permissions,
             secrets=secrets,
             notify=notify,
             pacing=pacing,
-            telemetry=onlooker,
-        )
-        async with runtime:
+            telemetry=watching,
+        ) as runtime:
             yield runtime
     finally:
         await opened.close()

@@ -205,6 +205,12 @@ class Desk:
         self.withdraw_blocked([operation for operation in held if operation is not None])
         self.ring()
 
+    @property
+    def whose(self) -> dict[str, str]:
+        """Say whose a line of the log is, in fields of their own."""
+        tenant, session = self.place
+        return {"tenant": tenant, "session": session, "worker": self.setting.worker}
+
     async def commit(self, decided: Next) -> tuple[Record, ...]:
         """Write what a lap decided; raises what the store raises."""
         try:

@@ -123,7 +123,9 @@ class Driver:
             try:
                 await self.learn(record)
             except StoreError as error:
-                log.error("%s was claimed, but nothing is done with it: %s", record.id, error)
+                about = {"record": record.id, "session": record.session, "worker": self.worker}
+                said = "%s was claimed, but nothing is done with it: %s"
+                log.error(said, record.id, error, extra=about)
                 continue
             adopted.setdefault((record.tenant, record.session), []).append(record)
         for (tenant, session), theirs in adopted.items():
@@ -170,7 +172,7 @@ class Driver:
         try:
             due = await loop.step()
         except Exception as error:
-            log.error("the loop of a session ended: %s", error, exc_info=error)
+            log.error("the loop of a session ended: %s", error, exc_info=error, extra=loop.whose)
             known = isinstance(error, LandedError)
             loop.give_up(error if known else LandedError(f"the loop ended by a bug: {error!r}"))
             due = None if loop.idle else AT_ONCE

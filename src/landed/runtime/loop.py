@@ -101,7 +101,7 @@ class SessionLoop(Desk):
 
     def _put_off(self, error: StoreError) -> None:
         """The store is in trouble: say so to everybody, keep what came back, try again later."""
-        log.warning("session %s could not be written: %s", self.place[1], error)
+        log.warning("session %s could not be written: %s", self.place[1], error, extra=self.whose)
         self.refuse_all(error)
         self.asks.clear()
         self.inbox = [a for a in self.inbox if isinstance(a, Replied | Looked | LetGo | Withdraw)]
@@ -276,7 +276,7 @@ class SessionLoop(Desk):
         try:
             records = await self.setting.store.load(*sorted(self.memory.out()))
         except StoreError as error:
-            log.warning("session %s could not be read: %s", self.place[1], error)
+            log.warning("session %s could not be read: %s", self.place[1], error, extra=self.whose)
             return  # Nothing here depends on it: whatever is written next finds out.
         for record in records:
             if record.version != self.memory.version(record.id):

@@ -106,7 +106,8 @@ class Notifier:
             async with self._seats:
                 if await self._told(record):
                     return
-        log.error("nobody could be told of %s; it is tried again at the next start", record.id)
+        said = "nobody could be told of %s; it is tried again at the next start"
+        log.error(said, record.id, extra=_about(record))
 
     async def _told(self, record: Record) -> bool:
         inbox = Inbox(reader=self.reader, tenant=record.tenant)
@@ -118,10 +119,11 @@ class Notifier:
                 await self.notify.opened(standing)
             await self._mark(record)
         except LandedError as error:
-            log.warning("whether %s was told could not be kept: %s", record.id, error)
+            said = "whether %s was told could not be kept: %s"
+            log.warning(said, record.id, error, extra=_about(record))
             return False
         except Exception as error:
-            log.warning("%s could not be told: %r", record.id, error)
+            log.warning("%s could not be told: %r", record.id, error, extra=_about(record))
             return False
         return True
 
@@ -145,6 +147,10 @@ def is_case(record: Record) -> bool:
     if record.kind is Kind.CASE:
         return record.state == CaseState.OPEN
     return record.kind is Kind.OPERATION and record.state == State.UNDECIDED
+
+
+def _about(record: Record) -> dict[str, str]:
+    return {"tenant": record.tenant, "session": record.session, "record": record.id}
 
 
 def mark_of(case: str) -> str:

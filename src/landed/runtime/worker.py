@@ -61,8 +61,7 @@ class Worker:
                 await self.adopt()
             except (LeaseLostError, NewerSchemaError) as lost:
                 self.lost = lost
-                if isinstance(lost, LeaseLostError):
-                    self.driver.onlooker.noticed(Noticed.LEASE_LOST)
-                log.error("worker %s stops: %s", self.name, lost)
+                log.error("worker %s stops: %s", self.name, lost, extra={"worker": self.name})
             except StoreError as error:
-                log.warning("worker %s could not renew its lease: %s", self.name, error)
+                said = "worker %s could not renew its lease: %s"
+                log.warning(said, self.name, error, extra={"worker": self.name})
