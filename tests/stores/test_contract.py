@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
+from landed.core.census import census
 from landed.core.changes import Changes, Record
 from landed.core.errors import StoreError
-from landed.core.store import Store
+from landed.core.store import Fact, Store
 from landed.stores.opening import Settings, open_memory
 from landed.stores.sqlite import SqliteStore, open_sqlite
 from landed.testing.check_store import CHECKS, Maker, check_store
@@ -172,6 +173,12 @@ class MixesSessions(Broken):
         return (mine + others)[:limit]
 
 
+class CountsTheFinished(Broken):
+    async def facts(self) -> tuple[Fact, ...]:
+        every = await self.session_records(tenant="t", session="s")
+        return census(open=[("operation", one.state, 1) for one in every], waiting=[], oldest=[])
+
+
 PLANTED: list[tuple[type[Broken], str]] = [
     (IgnoresGuards, "guards_hold_or_refuse"),
     (TellsBeforeItIsStored, "a_stale_unit_leaves_nothing"),
@@ -182,6 +189,7 @@ PLANTED: list[tuple[type[Broken], str]] = [
     (KeepsTheEpoch, "a_claim_is_no_event"),
     (RenewsForEver, "an_ended_registration_is_told"),
     (MixesSessions, "sessions_and_tenants_are_apart"),
+    (CountsTheFinished, "what_is_open_is_counted"),
 ]
 
 

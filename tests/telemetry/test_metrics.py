@@ -9,11 +9,9 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 import landed
-from landed.core.census import COUNTED_MAX, census
 from landed.core.errors import LeaseLostError
 from landed.core.lease import Lease
 from landed.core.onlooker import Noticed, Onlooker
-from landed.core.store import Fact
 from landed.core.value import Undecided
 from landed.runtime.runtime import Runtime
 from landed.telemetry.metrics import STAYS
@@ -216,11 +214,3 @@ def test_the_sizes_of_batches_reach_the_histograms(tmp_path: Path) -> None:
     }
     assert sums["landed.commit.units"] == 17
     assert sums["landed.commit.duration"] > 0
-
-
-def test_a_count_that_reached_its_bound_says_so() -> None:
-    def opened(count: int) -> Fact:
-        return census(open=[("operation", "sent", count)], waiting=[], oldest=[])[0]
-
-    assert opened(COUNTED_MAX - 1).value == "9999 operation/sent"
-    assert opened(COUNTED_MAX).value == "at least 10000 operation/sent"

@@ -44,5 +44,5 @@ def _oldest(oldest: Sequence[Record]) -> Fact:
     (record,) = oldest
     owner = f"worker {record.worker}" if record.worker else "no worker: it is taken over next"
     value = f"{record.id} ({record.frozen['tool']}), in the hands of {owner}"
-    at = record.changing.get("first_sent_at") or record.frozen["made_at"]
+    at = record.changing.get(FIRST_SENT_AT, 0.0)
     return Fact(name=OLDEST_UNKNOWN, value=value, ok=True, numbers={FIRST_SENT_AT: float(str(at))})

@@ -61,6 +61,8 @@ class Worker:
                 await self.adopt()
             except (LeaseLostError, NewerSchemaError) as lost:
                 self.lost = lost
+                if isinstance(lost, LeaseLostError):
+                    self.driver.onlooker.noticed(Noticed.LEASE_LOST)
                 log.error("worker %s stops: %s", self.name, lost, extra={"worker": self.name})
             except StoreError as error:
                 said = "worker %s could not renew its lease: %s"

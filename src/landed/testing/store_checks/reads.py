@@ -1,5 +1,6 @@
 """What a store must do when it is read: pages, sessions, and the journal as a chain."""
 
+from landed.core.census import OLDEST_UNKNOWN, OPEN, WAITING
 from landed.core.changes import Changes
 from landed.core.journal import GENESIS, body_of, verify
 from landed.core.store import Store
@@ -45,6 +46,23 @@ async def what_waits_for_a_person_is_found(store: Store) -> None:
     assert [record.id for record in whole] == ["plan-1", "case-1", "op-2"]
     page = await store.waiting(tenant="t", after=whole[0].made, limit=1)
     assert [record.id for record in page] == ["case-1"]
+
+
+@check
+async def what_is_open_is_counted(store: Store) -> None:
+    """Its facts count what is open and what waits, and name the oldest doubt and who has it."""
+    moves = (
+        made("op-1"),
+        made("op-2", state="confirmed", open=False),
+        made("op-3", state="unknown", tenant="t2", worker="v"),
+        made("op-4", state="unknown"),
+        made("op-5", state="undecided", open=False),
+    )
+    await store.commit(Changes(moves=moves))
+    facts = {fact.name: fact for fact in await store.facts()}
+    assert facts[OPEN].numbers == {"operation/recorded": 1.0, "operation/unknown": 2.0}
+    assert facts[WAITING].numbers == {"operation/undecided": 1.0}
+    assert facts[OLDEST_UNKNOWN].value == "op-3 (book), in the hands of worker v"
 
 
 @check
