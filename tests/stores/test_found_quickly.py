@@ -22,8 +22,8 @@ LOOKS = {
     "disown": (("w1",), "record_(left|open)"),
     "idle_workers": (("w",), "record_(left|open)"),
     "waiting": (("default", 0, 100), "record_waiting"),
-    "open_counts": ((100,), "record_open"),
-    "oldest_open": ((100, "operation", '["unknown"]'), "record_open"),
+    "open_counts": ((100,), "record_(open|left)"),
+    "oldest_open": ((100, "operation", '["unknown"]'), "record_(open|left)"),
     "waiting_counts": ((100,), "record_waiting"),
 }
 

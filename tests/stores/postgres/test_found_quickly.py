@@ -1,4 +1,4 @@
-"""A claim on Postgres reads neither what is finished nor what living workers hold."""
+"""A claim and a census on Postgres read nothing finished; a claim nothing of the living either."""
 
 import re
 from collections.abc import Callable
@@ -62,3 +62,29 @@ async def test_a_claim_reads_only_what_was_left(
     assert rows_read(plan) <= READ_MAX, plan
     if name == "lock_claimable":
         assert [one.id for one in await store.claim(worker="me", now=1.0)] == ["op-1"]
+
+
+CENSUS = {
+    "open_counts": ("10000",),
+    "oldest_open": ("10000", "'operation'", "'{unknown}'"),
+    "waiting_counts": ("10000",),
+}
+
+
+@pytest.mark.req("S4-50")
+@pytest.mark.parametrize("name", CENSUS)
+async def test_a_census_reads_nothing_that_is_finished(
+    name: str, url: str, server: Server, opened: Callable
+) -> None:
+    await inserted(await opened(), "op-1")
+    server.execute(
+        url,
+        "INSERT INTO landed.record SELECT 'done-' || n, 'operation', 't', 's',"
+        f" 'confirmed', 1, 0, 'w', 0, n, n FROM generate_series(1, {MANY}) AS n",
+    )
+    server.execute(url, "ANALYZE landed.record")
+
+    explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {asked(getattr(SHARED, name), CENSUS[name])}"
+    ((plan,),) = server.execute(url, explain)
+
+    assert rows_read(plan) <= 1, plan
