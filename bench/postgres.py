@@ -20,6 +20,7 @@ from bench.run import nothing
 from landed.stores import postgres_writing
 from landed.stores.postgres import open_postgres
 from landed.stores.postgres_line import Connection
+from landed.stores.postgres_transaction import Last
 from landed.stores.unit import Rows
 from tests.stores.postgres.embedded import Server, serving
 
@@ -64,17 +65,17 @@ async def performs(url: str, *, at_once: int) -> float:
 def recording() -> Iterator[list[Rows]]:
     """Keep the rows of every batch that is written meanwhile."""
     batches: list[Rows] = []
-    write = postgres_writing.write
+    write = postgres_writing.all_but_last
 
-    async def keep(connection: Connection, laid: Rows) -> None:
+    async def keep(connection: Connection, laid: Rows) -> Last | None:
         batches.append(laid)
-        await write(connection, laid)
+        return await write(connection, laid)
 
-    postgres_writing.write = keep
+    postgres_writing.all_but_last = keep
     try:
         yield batches
     finally:
-        postgres_writing.write = write
+        postgres_writing.all_but_last = write
 
 
 async def replay(batches: list[Rows], url: str) -> float:

@@ -17,6 +17,7 @@ from psycopg.conninfo import conninfo_to_dict
 from landed.core.errors import StoreError
 
 Connection: TypeAlias = psycopg.AsyncConnection[tuple[Any, ...]]
+Cursor: TypeAlias = psycopg.AsyncCursor[tuple[Any, ...]]
 Parameters: TypeAlias = tuple[object, ...]
 
 DRIVER_ERRORS = (psycopg.Error, OSError)
@@ -141,9 +142,7 @@ async def connect(settings: Settings) -> Connection:
     return await psycopg.AsyncConnection.connect(settings.url, **options(settings))
 
 
-async def run(
-    connection: Connection, query: str, parameters: Parameters = ()
-) -> "psycopg.AsyncCursor[tuple[Any, ...]]":
+async def run(connection: Connection, query: str, parameters: Parameters = ()) -> Cursor:
     """Run one of our own queries."""
     return await connection.execute(query.encode(), parameters or None)
 

@@ -65,9 +65,23 @@ def joined(parts: tuple[tuple[str, bool], ...]) -> str:
     Each part is named, and said to write many rows, from arrays, or one, from plain values; the
     parameters are those of the parts in their order.
     """
-    written = (f"{name} AS ({_part(name, is_many)})" for name, is_many in parts)
     counts = ", ".join(f"(SELECT count(*) FROM {name})" for name, _ in parts)
-    return _for_postgres(f"WITH {', '.join(written)} SELECT {counts}")
+    return _for_postgres(f"{_written(parts)} SELECT {counts}")
+
+
+@cache
+def demanding(parts: tuple[tuple[str, bool], ...], counted: tuple[str, ...]) -> str:
+    """Join the same into one that fails (22012) where a counted part wrote less than it should.
+
+    So that COMMIT can go with it in one message: after a failure that rolls back. How much each
+    counted part should write are further parameters.
+    """
+    held = " AND ".join(f"(SELECT count(*) FROM {name}) = :n_{name}::bigint" for name in counted)
+    return _for_postgres(f"{_written(parts)} SELECT 1 / ({held or 'true'})::int")
+
+
+def _written(parts: tuple[tuple[str, bool], ...]) -> str:
+    return "WITH " + ", ".join(f"{name} AS ({_part(name, is_many)})" for name, is_many in parts)
 
 
 def _part(name: str, is_many: bool) -> str:

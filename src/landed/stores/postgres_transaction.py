@@ -22,7 +22,9 @@ from landed.stores.postgres_line import (
     PAUSE_MAX_S,
     RETRYABLE,
     Connection,
+    Cursor,
     Line,
+    Parameters,
     is_loss,
     is_read_only,
     rows,
@@ -57,11 +59,19 @@ class Begun(NamedTuple):
     epochs: list[int]
 
 
+class Last(NamedTuple):
+    """The statement that goes to the server in one message with COMMIT; it fails or is whole."""
+
+    query: str
+    parameters: Parameters
+
+
 class Mark(NamedTuple):
     """The journal entry by which a transaction's effect is known; 0 where it writes none."""
 
     seq: int = 0
     hash: str = ""
+    last: Last | None = None
 
 
 class Transactions:
@@ -156,7 +166,7 @@ class Transactions:
     async def _commit(self, connection: Connection, xid: str, mark: Mark) -> None:
         try:
             async with asyncio.timeout(ANSWER_MAX_S):
-                done = await run(connection, "COMMIT")
+                done = await _end(connection, mark.last)
         except BaseException as error:
             await self._roll_back(connection, error)
             if isinstance(error, RETRYABLE):
@@ -232,6 +242,15 @@ class Transactions:
         )
 
 
+async def _end(connection: Connection, last: Last | None) -> Cursor:
+    """Run what is left and COMMIT; what fails leaves the transaction to be rolled back."""
+    if last is None:
+        return await run(connection, "COMMIT")
+    async with connection.pipeline():
+        await run(connection, *last)
+        return await run(connection, "COMMIT")
+
+
 async def was_committed(connection: Connection, xid: str, mark: Mark) -> bool | None:
     """Say what became of a transaction; None while it is open, which this brings to an end.
 
@@ -246,5 +265,6 @@ async def was_committed(connection: Connection, xid: str, mark: Mark) -> bool | 
         await run(connection, POSTGRES.end_transaction, (xid,))
         return None
     if mark.seq:
-        return bool((await rows(connection, POSTGRES.is_written, mark))[0][0])
+        found = await rows(connection, POSTGRES.is_written, (mark.seq, mark.hash))
+        return bool(found[0][0])
     return bool(status == "committed")

@@ -19,11 +19,12 @@ import psycopg
 
 from landed.core.changes import Record, Stored, apply
 from landed.core.errors import LandedError, StoreError
-from landed.stores.postgres_line import Connection, Settings, rows, run, store_error
-from landed.stores.postgres_queries import POSTGRES, SHARED, joined
+from landed.stores.postgres_line import Connection, Parameters, Settings, rows, run, store_error
+from landed.stores.postgres_queries import POSTGRES, SHARED, demanding, joined
 from landed.stores.postgres_transaction import (
     ATTEMPTS_MAX,
     Begun,
+    Last,
     Mark,
     ShortError,
     Transactions,
@@ -98,8 +99,8 @@ class Writer:
             after, records = lay_out(unit, head, laid, self._settings.secret, positions)
             link = after.hash
             outcomes.append(records)
-        await write(begun.connection, laid)
-        return outcomes, _mark(laid)
+        last = await all_but_last(begun.connection, laid)
+        return outcomes, _mark(laid, last)
 
     async def _write_each(self, units: list[Unit]) -> Sequence[Outcome]:
         for _ in range(ATTEMPTS_MAX):
@@ -157,19 +158,36 @@ class Writer:
         )
 
 
-def _mark(laid: Rows) -> Mark:
+def _mark(laid: Rows, last: Last | None = None) -> Mark:
     if not laid.entries:
-        return Mark()
+        return Mark(last=last)
     seq, *_, hash = laid.entries[-1]
-    return Mark(seq, hash)  # type: ignore[arg-type]
+    return Mark(seq, hash, last)  # type: ignore[arg-type]
+
+
+async def all_but_last(connection: Connection, laid: Rows) -> Last | None:
+    """Write what must be written before, and return what is left for COMMIT to go with.
+
+    A guarded record is locked until the transaction ends. One that is guarded as absent cannot be:
+    it may appear meanwhile, as if this unit had gone first. Raises `ShortError` where a condition
+    does not hold.
+    """
+    parts = await _first(connection, laid)
+    if not parts:
+        return None
+    shape, parameters = _laid(parts)
+    counted = tuple(name for name in parts if name != "freed")
+    counts = [len(parts[name]) for name in counted]
+    return Last(demanding(shape, counted), (*parameters, *counts))
 
 
 async def write(connection: Connection, laid: Rows) -> None:
-    """Write rows inside a transaction; raises `ShortError` where some condition does not hold.
+    """Write all of it; raises `ShortError` where some condition does not hold."""
+    await _write_parts(connection, await _first(connection, laid))
 
-    A guarded record is locked until the transaction ends. One that is guarded as absent cannot be:
-    it may appear meanwhile, as if this unit had gone first.
-    """
+
+async def _first(connection: Connection, laid: Rows) -> dict[str, list[Columns]]:
+    """Check guards, let go of names that are handed on, and return what is left to be written."""
     if laid.guards:
         await _check_guards(connection, laid)
     frees = laid.frees
@@ -184,20 +202,25 @@ async def write(connection: Connection, laid: Rows) -> None:
         "freed": frees,
         "taken": laid.takes,
     }
-    await _write_parts(connection, {name: part for name, part in parts.items() if part})
+    return {name: part for name, part in parts.items() if part}
 
 
 async def _write_parts(connection: Connection, parts: dict[str, list[Columns]]) -> None:
     if not parts:
         return
-    parameters: list[object] = []
-    for name, part in parts.items():
-        parameters += _columns(name, part) if len(part) > 1 else _values(name, part[0])
-    query = joined(tuple((name, len(part) > 1) for name, part in parts.items()))
-    (counts,) = await rows(connection, query, tuple(parameters))
+    shape, parameters = _laid(parts)
+    (counts,) = await rows(connection, joined(shape), parameters)
     for (name, part), count in zip(parts.items(), counts, strict=True):
         if name != "freed" and count != len(part):
             raise ShortError
+
+
+def _laid(parts: dict[str, list[Columns]]) -> tuple[tuple[tuple[str, bool], ...], Parameters]:
+    """Return how the rows are written, one or many of each part, and the parameters of that."""
+    parameters: list[object] = []
+    for name, part in parts.items():
+        parameters += _columns(name, part) if len(part) > 1 else _values(name, part[0])
+    return tuple((name, len(part) > 1) for name, part in parts.items()), tuple(parameters)
 
 
 async def _check_guards(connection: Connection, laid: Rows) -> None:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from enum import StrEnum
 from pathlib import Path
 
-COMMIT = b"Q\x00\x00\x00\x0bCOMMIT\x00"
+COMMIT = b"COMMIT\x00"
 
 
 class Cut(StrEnum):
@@ -48,7 +48,7 @@ class Proxy:
                     answering.cancel()
                     await asyncio.wait({answering})
                     forth.write(asked)
-                    assert await server.read(65536)
+                    await self._done(server, asked)
                 if cut is not None:
                     held = cut is Cut.HELD
                     self.is_down = cut in (Cut.NEVER_BACK, Cut.AWAY)
@@ -67,6 +67,15 @@ class Proxy:
     async def close(self) -> None:
         for writer in self._writers:
             writer.close()
+
+    async def _done(self, server: asyncio.StreamReader, asked: bytes) -> None:
+        """Wait until the server did what it was asked: that it committed comes last."""
+        said = await server.read(65536)
+        assert said
+        while COMMIT in asked and COMMIT not in said:
+            more = await server.read(65536)
+            assert more
+            said += more
 
     def _cut(self, asked: bytes) -> Cut | None:
         self.commits += COMMIT in asked

@@ -16,7 +16,7 @@ from landed.stores.postgres_line import Settings as LineSettings
 from landed.stores.postgres_transaction import Begun, Mark
 from landed.testing.store_checks.suite import inserted, made, moved
 from tests.stores.postgres.embedded import Server
-from tests.stores.postgres.proxy import Cut, Proxy, proxied
+from tests.stores.postgres.proxy import COMMIT, Cut, Proxy, proxied
 
 pytestmark = [pytest.mark.anyio, pytest.mark.services]
 
@@ -103,13 +103,12 @@ async def test_a_cut_at_any_statement_of_a_unit_that_is_judged_disturbs_no_neigh
     assert [one.event for one in await store.journal()] == ["recorded", "sent", "recorded"]
 
 
-@pytest.mark.parametrize("at", TOGETHER)
 async def test_a_server_that_says_nothing_is_told_of_and_nothing_was_written(
-    at: bytes, far: str, proxy: Proxy, opened: Callable, impatient: None
+    far: str, proxy: Proxy, opened: Callable, impatient: None
 ) -> None:
     store: PostgresStore = await opened(far)
     before = await inserted(store, "op-1")
-    proxy.at = at
+    proxy.at = b"BEGIN ISOLATION"
     proxy.cuts.append(Cut.SILENT)
     with pytest.raises(StoreError, match=r"did not answer for 0\.3 s.*Nothing was written"):
         await store.commit(Changes(moves=(moved(before, "sent"),)))
@@ -118,11 +117,14 @@ async def test_a_server_that_says_nothing_is_told_of_and_nothing_was_written(
 
 
 @pytest.mark.fault("X30")
+@pytest.mark.parametrize("at", [b"WITH ", COMMIT])
 async def test_a_server_that_says_nothing_to_a_commit_is_asked_what_became_of_it(
-    far: str, proxy: Proxy, opened: Callable, impatient: None
+    at: bytes, far: str, proxy: Proxy, opened: Callable, impatient: None
 ) -> None:
+    """Also to the statement that goes in one message with it."""
     store: PostgresStore = await opened(far)
     before = await inserted(store, "op-1")
+    proxy.at = at
     proxy.cuts.append(Cut.SILENT)
     (after,) = await store.commit(Changes(moves=(moved(before, "sent"),)))
     assert await store.load("op-1") == (after,)
