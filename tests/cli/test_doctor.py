@@ -26,6 +26,7 @@ CHECKED = {
         "file_system",
         "schema",
         "wal_bytes",
+        "reserve",
         "lock",
         "open",
         "waiting",
@@ -113,6 +114,7 @@ def test_a_store_in_memory_has_no_lock_and_no_disk() -> None:
     assert {fact["name"] for fact in json.loads(said.stdout)["facts"]} == CHECKED - {
         "lock",
         "wal_bytes",
+        "reserve",
     }
 
 

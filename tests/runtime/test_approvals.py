@@ -286,8 +286,8 @@ def test_a_numbered_yes_is_no_way_around_words_that_have_to_be_typed(rig: Office
 @pytest.mark.field("B4", "C7", "C25", "C27")
 def test_numbered_answers_in_reverse_order_reach_each_its_own_plan(rig: OfficeRig) -> None:
     async def script(rt: Runtime) -> Any:
-        names = ("ada", "ben", "cy", "dan")
-        plans = await proposed_at_once(rt, *[[paying(name)] for name in names])
+        amounts = {"ada": 100, "ben": 200, "cy": 300, "dan": 400}
+        plans = await proposed_at_once(rt, *[[paying(*each)] for each in amounts.items()])
         await rt.receive("yes 4", principal="ana")
         await rt.receive("no 3", principal="ana")
         await rt.receive("confirmo 2", principal="ana")
@@ -297,7 +297,7 @@ def test_numbered_answers_in_reverse_order_reach_each_its_own_plan(rig: OfficeRi
     states = rig.run(script)
     done, no, waits = PlanState.DONE, PlanState.DECLINED, PlanState.PROPOSED
     assert states == [waits, done, no, done]
-    assert rig.office.effects == [("pay", ["dan", 100]), ("pay", ["ben", 100])]
+    assert rig.office.effects == [("pay", ["dan", 400]), ("pay", ["ben", 200])]
 
 
 @pytest.mark.field("C24", "C25")

@@ -23,6 +23,7 @@ from tests.runtime.office import (
     paying,
     proposed,
     proposed_at_once,
+    refused,
     token_of,
 )
 from tests.runtime.stores import Conflicts, SlowStore, TroubledStore
@@ -53,6 +54,52 @@ def test_two_processes_that_were_told_yes_run_it_once_and_answer_the_same(rig: O
     assert sorted([first.replayed, second.replayed]) == [False, True]
     assert first.operations == second.operations
     assert rig.office.done == ["pay"]
+
+
+@pytest.mark.field("B4")
+@pytest.mark.parametrize("by", ["token", "plan"])
+def test_two_questions_at_once_with_two_amounts_get_each_its_own_answer_in_any_order(
+    rig: OfficeRig, by: str
+) -> None:
+    """Answered last first, in another process than the one that asked."""
+    ada, ben = paying("ada", 100), paying("ben", 25_000)
+    first, second = rig.run(lambda rt: proposed_at_once(rt, [ada], [ben]))
+
+    async def script(rt: Runtime) -> list[Any]:
+        paid: list[Any] = []
+        for value in (second, first):
+            if by == "token":
+                await rt.approve(token=token_of(value), principal="ana")
+            else:
+                await rt.approve(value.plan, principal="ana")
+            assert (await at_rest(rt, value.plan)).state is PlanState.DONE
+            paid.append(list(rig.office.effects))
+        return paid
+
+    after_one, after_both = rig.run(script)
+    assert after_one == [("pay", ["ben", 25_000])]
+    assert after_both == [("pay", ["ben", 25_000]), ("pay", ["ada", 100])]
+
+
+@pytest.mark.field("B4")
+def test_the_answer_to_one_of_two_questions_is_refused_for_the_other(rig: OfficeRig) -> None:
+    first, second = rig.run(
+        lambda rt: proposed_at_once(rt, [paying("ada", 100)], [paying("ben", 25_000)])
+    )
+
+    async def script(rt: Runtime) -> list[str]:
+        named = [second.plan, "plan-none"]
+        errors = [
+            await refused(rt.approve(each, token=token_of(first), principal="ana"))
+            for each in named
+        ]
+        assert rig.office.effects == []
+        await rt.approve(second.plan, token=token_of(second), principal="ana")
+        await rt.approve(first.plan, token=token_of(first), principal="ana")
+        return [error.problem for error in errors]
+
+    assert rig.run(script) == ["absent", "absent"]
+    assert rig.office.effects == [("pay", ["ben", 25_000]), ("pay", ["ada", 100])]
 
 
 @pytest.mark.field("C31", "C16")

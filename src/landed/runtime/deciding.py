@@ -63,10 +63,10 @@ class Deciding(Proposing):
 
         By the `token` that was handed out for `purpose`, in the conversation it was handed out in;
         or to `what`, a question or a plan, where the caller knows who the person is (a terminal, a
-        console). Exactly what was shown is carried out, once: a second yes gets what the first one
-        came to. Returns the plan as `propose` does, None for a question that is about none. Raises
-        `ApprovalError`, the same for all that was not offered to this person, and says what is
-        wrong to whom it was.
+        console). With both, the token has to be the one for `what`. Exactly what was shown is
+        carried out, once: a second yes gets what the first one came to. Returns the plan as
+        `propose` does, None for a question that is about none. Raises `ApprovalError`, the same for
+        all that was not offered to this person, and says what is wrong to whom it was.
         """
         place = (tenant, session)
         return await self._decide(what, token, purpose, principal, place, patience_s, yes=True)
@@ -210,8 +210,9 @@ class Deciding(Proposing):
         )
         if digest:
             name = token_name(digest)
-            held = await self.driver.store.holders(name)
-            return await self._present(presented, held.get(name, ""), patience_s, yes=yes)
+            id = (await self.driver.store.holders(name)).get(name, "")
+            is_meant = not what or await self._is_about(id, what)
+            return await self._present(presented, id if is_meant else "", patience_s, yes=yes)
         for record in await self.driver.store.load(what):
             if record.tenant == tenant and record.kind is Kind.PLAN:
                 id = _approval_of(plan_from(record), purpose)
@@ -227,6 +228,13 @@ class Deciding(Proposing):
                 there = replace(presented, session=record.session, purpose=kind)
                 return await self._present(there, approval.id, patience_s, yes=yes)
         return await self._present(presented, "", patience_s, yes=yes)
+
+    async def _is_about(self, approval: str, what: str) -> bool:
+        """Whether the yes that a token stands for is the one to this question or plan."""
+        for record in await self.driver.store.load(approval):
+            asked = approval_from(record)
+            return what in (asked.plan, asked.question)
+        return False
 
     async def _present(
         self, presented: Presented, id: str, patience_s: float, *, yes: bool

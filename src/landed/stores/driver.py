@@ -40,6 +40,8 @@ FULL = 13
 CANNOT_OPEN = 14
 NOT_A_DATABASE = 26
 
+FULL_ADVICE = "cannot grow: the disk is full. Nothing of the unit was written; free some space"
+
 _ADVICE = {
     BUSY: "is locked by another process; end what holds it, or wait for it, and try again",
     LOCKED: "is locked by another process; end what holds it, or wait for it, and try again",
@@ -49,7 +51,7 @@ _ADVICE = {
         "again, because what the disk kept is known only then. Look at the disk first"
     ),
     CORRUPT: "is damaged; stop every process that uses it and restore it from a backup",
-    FULL: "cannot grow: the disk is full. Nothing of the unit was written; free some space",
+    FULL: FULL_ADVICE,
     CANNOT_OPEN: "cannot be opened; its directory must exist and be writable",
     NOT_A_DATABASE: "is not a SQLite database; give another path, or restore it from a backup",
 }

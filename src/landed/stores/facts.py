@@ -18,6 +18,7 @@ def facts(opened: Opened) -> tuple[Fact, ...]:
         _place(opened),
         _schema(opened),
         *_log(opened),
+        *((opened.reserve.fact(),) if opened.reserve else ()),
     )
 
 

@@ -24,6 +24,7 @@ from landed.stores.migrate import migrate, migrations
 from landed.stores.place import require_local
 from landed.stores.queries import SQLITE
 from landed.stores.reading import entry
+from landed.stores.reserve import Reserve
 from landed.stores.workers import Liveness, MemoryWorkers, WorkerFiles
 
 MEMORY = ":memory:"
@@ -57,6 +58,7 @@ class Opened:
     turn: FileLock | None
     liveness: Liveness
     schema: int
+    reserve: Reserve | None = None
 
 
 def open_memory(settings: Settings) -> Opened:
@@ -111,6 +113,8 @@ def _open_locked(path: Path, turn: FileLock, settings: Settings) -> Opened:
         if isinstance(error, driver.Error):
             raise store_error(error, settings.path) from error
         raise
+    reserve = Reserve(str(path))
+    reserve.keep()
     return Opened(
         settings=settings,
         writer=writer,
@@ -118,6 +122,7 @@ def _open_locked(path: Path, turn: FileLock, settings: Settings) -> Opened:
         turn=turn,
         liveness=WorkerFiles(path.with_name(path.name + "-workers")),
         schema=schema,
+        reserve=reserve,
     )
 
 

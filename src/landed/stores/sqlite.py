@@ -48,7 +48,8 @@ def open_sqlite(
     With a `secret` the journal's links are HMACs, and the file opens only with that secret,
     or with another of which it is one of the `older` ones: what those linked stays good.
     `lock_wait_max_s` bounds how long a write waits for other processes. Beside the file there will
-    be `<path>-lock` and the directory `<path>-workers`. `wrote` is told of each batch of commits.
+    be `<path>-lock`, `<path>-reserve` and the directory `<path>-workers`. `wrote` is told of each
+    batch of commits.
 
     Raises `StoreError`, with what to do, for a file that is locked, read-only, damaged, another
     program's, on a network, or of a newer schema; nothing in it was changed then. Warns
@@ -87,6 +88,7 @@ class SqliteStore:
             turn=opened.turn,
             wait_max_s=settings.lock_wait_max_s,
             schema=opened.schema,
+            reserve=opened.reserve,
         )
         self._wal = WalWatch(settings.path)
         self._claims = Claims(self._writer, opened.liveness, secrets=settings.secrets)

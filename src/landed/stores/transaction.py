@@ -6,7 +6,7 @@ names as they are: so a conflict disturbs no neighbour, and its error is the one
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -19,6 +19,8 @@ from landed.stores.batch import ContendedError
 from landed.stores.driver import (
     BUSY,
     CORRUPT,
+    FULL,
+    FULL_ADVICE,
     IO_ERROR,
     LOCKED,
     Connection,
@@ -30,6 +32,7 @@ from landed.stores.locks import FileLock
 from landed.stores.migrate import require_writer
 from landed.stores.queries import SQLITE, many
 from landed.stores.reading import record
+from landed.stores.reserve import Reserve
 from landed.stores.unit import Head, Rows, Unit, are_apart, lay_out
 
 R = TypeVar("R")
@@ -40,6 +43,10 @@ _POLL_S = 0.0005
 
 class _ShortError(Exception):
     """Fewer rows changed than should have: some condition does not hold."""
+
+
+class _FullError(StoreError):
+    """The disk is full."""
 
 
 # What SQLite says of one unit's values, as opposed to what it says of the file.
@@ -73,6 +80,7 @@ class Writer:
         turn: FileLock | None,
         wait_max_s: float,
         schema: int,
+        reserve: Reserve | None = None,
     ) -> None:
         self.connection = connection
         self.broken = ""
@@ -81,6 +89,7 @@ class Writer:
         self._turn = turn
         self._wait_max_s = wait_max_s
         self._schema = schema
+        self._reserve = reserve
 
     def commit(self, units: list[Unit], *, wait: bool) -> Sequence[Outcome]:
         """Write each unit whole or not at all; return its records as stored, or its error.
@@ -88,14 +97,41 @@ class Writer:
         Raises `ContendedError` when another process writes and `wait` is False.
         """
         try:
-            if len(units) == 1 or are_apart(units):
-                try:
-                    return self._transact(partial(self._write_all, units), wait=wait)
-                except _UNIT_ERRORS:
-                    pass
-            return self.run(partial(self._judge_each, units), wait=wait)
+            self._require_room(units)
+            return self._commit(units, wait=wait)
+        except _FullError as full:
+            return self._commit_under_way(units, full, wait=wait)
         except StoreError as error:
             return [copy(error) for _ in units]
+
+    def _require_room(self, units: list[Unit]) -> None:
+        """Begin nothing in the room that was given up for what is under way."""
+        reserve = self._reserve
+        if reserve is None or not reserve.is_spent or not any(unit.begins for unit in units):
+            return
+        if not reserve.keep():
+            raise _FullError(f"{self._path} {FULL_ADVICE}")
+
+    def _commit(self, units: list[Unit], *, wait: bool) -> Sequence[Outcome]:
+        if len(units) == 1 or are_apart(units):
+            try:
+                return self._transact(partial(self._write_all, units), wait=wait)
+            except _UNIT_ERRORS:
+                pass
+        return self._run(partial(self._judge_each, units), wait=wait)
+
+    def _commit_under_way(
+        self, units: list[Unit], full: _FullError, *, wait: bool
+    ) -> Sequence[Outcome]:
+        under_way = [unit for unit in units if not unit.begins]
+        written: Iterator[Outcome] = iter(())
+        if under_way and self._reserve is not None:
+            self._reserve.spend()
+            try:
+                written = iter(self._commit(under_way, wait=wait))
+            except StoreError as error:
+                written = iter([copy(error) for _ in under_way])
+        return [copy(full) if unit.begins else next(written, copy(full)) for unit in units]
 
     def run(self, write: Callable[[Head], R], *, wait: bool) -> R:
         """Run `write` in a transaction; it is rolled back when anything goes wrong.
@@ -103,6 +139,15 @@ class Writer:
         Raises `StoreError` for what is wrong with the file, or with a value. After a disk error
         nothing runs any more: what the disk kept is known only when the file is opened again.
         """
+        try:
+            return self._run(write, wait=wait)
+        except _FullError:
+            if self._reserve is None:
+                raise
+            self._reserve.spend()
+            return self._run(write, wait=wait)
+
+    def _run(self, write: Callable[[Head], R], *, wait: bool) -> R:
         try:
             return self._transact(write, wait=wait)
         except _UNIT_ERRORS as error:
@@ -118,6 +163,8 @@ class Writer:
         meant = store_error(error, self._path)
         if isinstance(error, driver.Error) and code_of(error) in (IO_ERROR, CORRUPT):
             self.broken = str(meant)
+        if isinstance(error, driver.Error) and code_of(error) == FULL:
+            return _FullError(str(meant))
         return meant
 
     def draw_epoch(self, head: Head) -> int:

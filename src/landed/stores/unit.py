@@ -7,8 +7,10 @@ position and linked to the one before it. `Rows` is what the database then gets 
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
-from landed.core.changes import Changes, Guard, Record
+from landed.core.changes import Changes, Guard, Kind, Record
 from landed.core.journal import body_digest, body_of, link
+
+_WORK = frozenset({Kind.INPUT, Kind.PLAN, Kind.OPERATION})
 
 Parameters: TypeAlias = tuple[str | int | float | bytes | None, ...]
 
@@ -94,6 +96,11 @@ class Unit:
             self.is_plain = False
         written.after = after
         return written
+
+    @property
+    def begins(self) -> bool:
+        """Whether it makes what work follows from, as opposed to ending what there is."""
+        return any(one.inserts and one.after.kind in _WORK for one in self.written.values())
 
     def touches(self) -> set[str]:
         """Return the records and names that the unit may change."""
