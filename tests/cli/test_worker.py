@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from landed.cli.opened import app_of
+from landed.core.onlooker import Onlooker
 from landed.core.plan import Wanted
 from tests.cli.shop import DRAFT, Shop, done, shop, world
 
@@ -50,6 +52,19 @@ def gate(shop: Shop) -> Path:
     path = world().with_suffix(".gate")
     os.mkfifo(path)
     return path
+
+
+def test_an_application_offers_its_telemetry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = "from landed.core.onlooker import Onlooker\ntelemetry = Onlooker()\ntools = []\n"
+    (tmp_path / "a_watched_app.py").write_text(watched)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    offered = app_of("a_watched_app")
+
+    assert isinstance(offered.telemetry, Onlooker)
+    assert app_of("").telemetry is None
 
 
 def test_without_an_application_there_is_nothing_to_work_with(shop: Shop) -> None:

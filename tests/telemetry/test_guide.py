@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from landed.runtime.runtime import Runtime
-from landed.telemetry.names import METRICS, SPAN_ATTRIBUTES, SPANS
+from landed.telemetry.names import METRICS, SPAN_ATTRIBUTES, SPANS, Instrument
 from landed.telemetry.spans import OUTCOMES
 from tests.runtime.rig import REPLY_LOST, booking, with_day
 from tests.telemetry.watched import Watched, told
@@ -32,6 +32,19 @@ def test_the_guide_lists_each_metric_with_its_unit() -> None:
         for metric in METRICS
     }
     assert rows("metric | kind | unit | attributes | says") == told_of
+
+
+def test_the_alarms_are_about_metrics_that_there_are() -> None:
+    """By the names that Prometheus knows them by: with the unit, where it is not there yet."""
+    gauges = {m.name.replace(".", "_"): m.unit for m in METRICS if m.instrument is Instrument.GAUGE}
+    names = {
+        f"{name.removesuffix('_seconds')}_seconds" if unit == "s" else name
+        for name, unit in gauges.items()
+    }
+    rules = GUIDE.split("```yaml")[1].split("```")[0]
+    asked = set(re.findall(r"\blanded_\w+", rules))
+    assert asked == {"landed_oldest_unknown_seconds", "landed_store_read_at_seconds"}
+    assert asked <= names
 
 
 def test_the_names_of_the_conventions_are_spelled_as_they_are_there() -> None:

@@ -164,6 +164,29 @@ def test_a_plan_and_its_undo_are_under_the_span_that_asked_for_them(rig: Watched
     assert undone == [told(s)["landed.operation"] for s in reversed(put)]
 
 
+def test_a_plan_that_waited_for_a_yes_is_under_the_span_that_gave_it(rig: Watched) -> None:
+    """It was proposed by another process, whose span nobody remembers."""
+    tracer = rig.tracing.get_tracer("agent")
+    tools = shelf(rig.far, risk="confirm")
+
+    async def offer(rt: Runtime) -> str:
+        offered = (await propose(rt, calls("put", "a"))).offer
+        assert offered is not None
+        return offered.token
+
+    token = rig.run(offer, *tools)
+
+    async def agree(rt: Runtime) -> None:
+        with tracer.start_as_current_span("click"):
+            await rt.approve(token=token, principal=ANA)
+
+    rig.run(agree, *tools)
+
+    parent = rig.span("execute_tool put").parent
+    assert parent is not None
+    assert parent.span_id == own(rig.span("click")).span_id
+
+
 def test_a_tool_runs_inside_the_span_and_is_handed_its_headers(rig: Watched) -> None:
     seen: list[tuple[int, Mapping[str, str]]] = []
 
