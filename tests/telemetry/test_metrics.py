@@ -25,13 +25,15 @@ from tests.telemetry.watched import Watched
 
 def test_operations_are_counted_by_the_state_they_reach(rig: Watched) -> None:
     rig.far.wire.extend([FINE, Wire(refused="full"), REPLY_LOST])
+    rig.far.silent_questions = 2  # Each leaves the operation where it is.
 
     async def script(rt: Runtime) -> None:
         for day in ("Fri", "Sat", "Sun"):
-            await rt.perform("book", with_day(day))
+            await rt.perform("book", with_day(day), patience_s=60.0)
 
     rig.run(script, booking(rig.far))
 
+    assert rig.events().count("looked") == 2
     reached = {str(has["landed.state"]): n for has, n in rig.points("landed.operations")}
     assert reached == {"recorded": 3, "sent": 3, "unknown": 1, "confirmed": 2, "failed": 1}
 
