@@ -22,6 +22,8 @@ from landed.core.audit_rows import (
 from landed.core.canonical import Json, canonical
 from landed.core.changes import Kind, Record
 from landed.core.contract import Contract, Freshness
+from landed.core.erased import ERASED
+from landed.core.erasing import erasure_in
 from landed.core.journal import Entry, as_of
 from landed.core.operation import Evidence, Operation, Source, State
 from landed.core.operation_record import from_record
@@ -36,7 +38,7 @@ from landed.core.undo import ReleaseState, made_by, release_from, release_id
 CLOCK = "clock"
 RUNTIME = "runtime"
 AGENT = "agent"
-ERASED = "what was written then was erased"
+GONE = "what was written then was erased"
 
 
 Entries = Mapping[str, Sequence[Entry]]
@@ -113,6 +115,9 @@ class _Told:
     def of_plan(self) -> Iterator[EventRow]:
         """Yield what happened to the plan; its steps have rows of their own."""
         for entry in self.entries[self.plan.id]:
+            if entry.event == ERASED:
+                yield _erasure(entry, self.plan)
+                continue
             event = _PLAN_EVENTS.get(PlanEvent(entry.event))
             if event is None:
                 continue
@@ -122,7 +127,7 @@ class _Told:
                 at=entry.at,
                 event=event,
                 actor=_actor(PlanEvent(entry.event), then) if then else "",
-                reason=_reason(PlanEvent(entry.event), then) if then else ERASED,
+                reason=_reason(PlanEvent(entry.event), then) if then else GONE,
                 attempt=then.attempt if then else 0,
                 record=self.plan.id,
             )
@@ -146,7 +151,7 @@ class _Told:
             at=entry.at,
             event=event,
             actor=(then.by or RUNTIME if by_hand else RUNTIME) if then else "",
-            reason=reason if then else ERASED,
+            reason=reason if then else GONE,
             attempt=approval_from(record).attempt,
             purpose=str(record.frozen["purpose"]),
             record=record.id,
@@ -302,6 +307,19 @@ def _reason(event: PlanEvent, then: Plan) -> str:
     if event is PlanEvent.PLANNED:
         return "it needs no yes"
     return " / ".join(then.why.splitlines()) if event in _WITH_REASON else ""
+
+
+def _erasure(entry: Entry, plan: Plan) -> EventRow:
+    gone = erasure_in(entry)
+    return EventRow(
+        seq=entry.seq,
+        at=entry.at,
+        event=ERASED,
+        actor=gone.by,
+        reason=gone.why,
+        attempt=plan.attempt,
+        record=plan.id,
+    )
 
 
 def _expiry(plan: Plan) -> EventRow:

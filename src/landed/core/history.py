@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from landed.core.changes import Kind, Record
 from landed.core.contract import Contract
+from landed.core.erased import ERASED, erased_on
 from landed.core.journal import Entry, as_of
 from landed.core.operation import Happened, Operation, State
 from landed.core.operation_record import from_record
@@ -166,7 +167,9 @@ def _effect(
 ) -> list[tuple[int, Item]]:
     operation = from_record(record)
     contract = contracts[operation.contract]
-    now = (record.last, _line(operation, contract))
+    # An erasure is its last event, and not what it came to: that stays about where it was.
+    position = record.made if erased_on(operation.arguments) else record.last
+    now = (position, _line(operation, contract))
     if view is View.STORY or not was_told_before(operation):
         return [now]
     lines = [
@@ -194,9 +197,11 @@ _BY_ITS_OPERATIONS = frozenset(
 def _endings(record: Record, entries: Sequence[Entry]) -> list[tuple[int, Item]]:
     lines: list[tuple[int, Item]] = []
     for entry in entries:
-        if entry.event not in TOLD_ON or entry.body is None:
+        if entry.event not in TOLD_ON:
             continue
-        text = to_model_of_plan(plan_from(as_of(record, entry)))
+        text = _GONE.format(state=entry.state)
+        if entry.body is not None:
+            text = to_model_of_plan(plan_from(as_of(record, entry)))
         ended = Item(
             role="tool",
             text=text,
@@ -206,6 +211,10 @@ def _endings(record: Record, entries: Sequence[Entry]) -> list[tuple[int, Item]]
         )
         lines.append((entry.seq, ended))
     return lines
+
+
+# What stands where a model was told what is erased by now.
+_GONE = "A plan was {state}; what was told of it here was erased since."
 
 
 def _line(operation: Operation, contract: Contract, *, at: float | None = None) -> Item:
@@ -224,7 +233,7 @@ def _tellings(record: Record, entries: Sequence[Entry]) -> list[tuple[Entry, Ope
     """Return the operation as it was when it was told to a caller, and when it was settled."""
     then: list[tuple[Entry, Operation]] = []
     for entry in entries:
-        if entry.body is None or entry.event == Happened.CONTRADICTED:
+        if entry.body is None or entry.event in (Happened.CONTRADICTED, ERASED):
             continue
         as_it_was = from_record(as_of(record, entry))
         if entry.event == Happened.TOLD or (as_it_was.final and entry.seq != record.last):

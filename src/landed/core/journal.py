@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from landed.core.canonical import Json, digest
 from landed.core.changes import Body, Move, Record
+from landed.core.erased import ERASED
 from landed.core.errors import StoreError
 
 GENESIS = ""
@@ -48,10 +49,11 @@ def body_of(move: Move) -> bytes:
     """Return what the journal keeps of a move.
 
     A first event holds what never changes, and what may change under `now` where that is not empty;
-    every later event holds the whole changeable part. So two rows load a record.
+    every later event holds the whole changeable part. So two rows load a record. An erasure is like
+    a first event: what is left of the record begins with it.
     """
     after = move.after
-    if after.version > 1:
+    if after.version > 1 and move.event.name != ERASED:
         return _encode(after.changing).encode()
     first = {**after.frozen, "now": after.changing} if after.changing else after.frozen
     return _encode(first).encode()
@@ -60,10 +62,12 @@ def body_of(move: Move) -> bytes:
 def bodies(made: bytes, last: bytes | None) -> tuple[Body, Body]:
     """Return the frozen and the changing part from a record's first and latest body.
 
-    `last` is None when the record has had only its first event.
+    `last` is None when the record has had only its first event. Where it was erased, its erasure
+    stands for the first.
     """
     frozen: dict[str, Json] = json.loads(made)
     now = frozen.pop("now", {})
+    frozen.pop(ERASED, None)
     changing: Body = json.loads(last) if last is not None else now  # type: ignore[assignment]
     return frozen, changing
 
@@ -71,7 +75,8 @@ def bodies(made: bytes, last: bytes | None) -> tuple[Body, Body]:
 def as_of(record: Record, entry: Entry) -> Record:
     """Return `record` as it was right after one of its events, whose body is still there."""
     body: dict[str, Json] = json.loads(entry.body or b"{}")
-    changing: Body = body if entry.version > 1 else body.get("now", {})  # type: ignore[assignment]
+    whole = entry.version == 1 or entry.event == ERASED
+    changing: Body = body.get("now", {}) if whole else body  # type: ignore[assignment]
     return replace(
         record, state=entry.state, version=entry.version, changing=changing, last=entry.seq
     )

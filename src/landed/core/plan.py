@@ -203,7 +203,8 @@ class Plan:
     one is the new preview of. `answer_by` is until when a yes may come; 0.0 where none is needed.
     `send_by` is until when a first send may leave: a yes, or a retry, sets it anew. `by` is who
     stopped, declined, or let it expire (`clock`). `changed` are the facts that moved since the
-    preview, `why` the reason of its last move. Times are UTC, seconds since the epoch.
+    preview, `why` the reason of its last move. `shown_hash` and `shown_basis` are what `hash` and
+    `basis` were, where the details were erased. Times are UTC, seconds since the epoch.
     """
 
     id: str
@@ -223,6 +224,8 @@ class Plan:
     previews: tuple[Preview, ...] = ()
     supersedes: str = ""
     independent: bool = False
+    shown_hash: str = ""
+    shown_basis: str = ""
 
     state: PlanState = PlanState.RUNNING
     version: int = 0
@@ -269,7 +272,9 @@ class Plan:
 
         It is computed from the stored steps each time, so that an edit of them is seen.
         """
-        previews = self.previews or _NONE * len(self.steps)
+        if self.shown_hash:
+            return self.shown_hash
+        previews = self.previews or (None,) * len(self.steps)
         shown = [
             {
                 "tool": step.tool,
@@ -284,7 +289,7 @@ class Plan:
     @property
     def basis(self) -> str:
         """Return the fingerprint of the facts that its previews were computed from."""
-        return basis_fingerprint([preview.basis for preview in self.previews])
+        return self.shown_basis or basis_fingerprint([preview.basis for preview in self.previews])
 
     def expired(self, now: float) -> bool:
         """Whether the time in which a yes could come is over."""
@@ -302,9 +307,6 @@ class Plan:
             call_id=self.call_id,
             send_by=self.send_by,
         )
-
-
-_NONE: tuple[None, ...] = (None,)
 
 
 def plan_moved(plan: Plan, event: PlanEvent, **changed: object) -> Plan:

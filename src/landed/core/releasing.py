@@ -6,6 +6,7 @@ from landed.core.advancing import LANDED, NOT_LANDED, SEND_WITHIN_S
 from landed.core.arrival import Checked, Priced
 from landed.core.contract import Contract, Effect, Order, Risk
 from landed.core.draft import Draft
+from landed.core.erased import erased_on
 from landed.core.errors import ProposalError
 from landed.core.key import Ask, held_names, identity_of, key_for
 from landed.core.operating import operate
@@ -176,6 +177,8 @@ def _undo(draft: Draft, owed: Release) -> bool:
 
 def _unfit(draft: Draft, operation: Operation, contract: Contract) -> str:
     """Return why the undo cannot even be asked for, "" where it can."""
+    if day := erased_on(operation.arguments):
+        return f"its details were erased on {day}"
     if contract.undo_price and contract.undo_priced_by not in draft.scope.tools:
         return f"the tool {contract.undo_priced_by!r}, which knows its price, is not registered"
     try:

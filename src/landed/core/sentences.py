@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from landed.core.canonical import Json
 from landed.core.contract import Contract
+from landed.core.erased import erased_on
 from landed.core.operation import Operation, State
 
 TEXT_MAX = 2000
@@ -144,6 +145,12 @@ TURN: Mapping[str, Mapping[str, str]] = {
     },
 }
 
+# A call whose details are gone; nothing that was in them is said any more.
+ERASED_CALL: Mapping[str, str] = {
+    "en": "{tool} (its details were erased on {day})",
+    "es": "{tool} (sus detalles se borraron el {day})",
+}
+
 NO_ANSWER_YET: Mapping[str, str] = {
     "en": "nobody answered yet",
     "es": "nadie ha respondido todavía",
@@ -153,7 +160,12 @@ NOTHING_DONE: Mapping[str, str] = {"en": "Nothing was done.", "es": "No se hizo 
 
 
 class _Fields(dict[str, object]):
-    """The fields of a template; what a service did not say reads as a question mark."""
+    """The fields of a template; what a service did not say reads as a question mark.
+
+    `erased` is the day on which the details went, "" where they are there.
+    """
+
+    erased: str = ""
 
     def __missing__(self, key: str) -> str:
         return "?"
@@ -233,7 +245,9 @@ def of_turn(name: str, *, language: str = "en", **words: str) -> str:
 
 
 def call_text(tool: str, arguments: Mapping[str, Json]) -> str:
-    """Return a call in one line, as `tool(name=value, …)`."""
+    """Return a call in one line, as `tool(name=value, …)`, or that its details were erased."""
+    if day := erased_on(arguments):
+        return ERASED_CALL["en"].format(tool=tool, day=day)
     return f"{tool}({', '.join(f'{name}={_shown(value)}' for name, value in arguments.items())})"
 
 
@@ -278,6 +292,10 @@ def sentence(said: str) -> str:
 def _filled(contract: Contract, state: str, *, fields: _Fields, language: str) -> str:
     words = contract.says.get(language, {})
     default = FACTS[language][state]
+    if fields.erased:
+        # Its own words speak of what is gone; so does all that stands after the call.
+        call = ERASED_CALL[language].format(tool=fields["tool"], day=fields.erased)
+        return f"{default.partition('{call}')[0]}{call}".format_map(fields)
     try:
         return (words.get(state) or default).format_map(fields)
     except (ValueError, LookupError, AttributeError, TypeError):
@@ -308,6 +326,7 @@ def _why(operation: Operation, language: str) -> str:
 
 def _fields(*, tool: str, arguments: Mapping[str, Json], result: Json) -> _Fields:
     fields = _Fields(arguments)
+    fields.erased = erased_on(arguments)
     if isinstance(result, Mapping):
         fields.update(result)
     fields["tool"] = tool

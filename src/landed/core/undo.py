@@ -14,6 +14,7 @@ from enum import StrEnum
 from landed.core.canonical import Json
 from landed.core.changes import Kind, Record
 from landed.core.contract import Contract, Risk, filled
+from landed.core.erased import erased_on
 from landed.core.errors import IllegalEventError
 from landed.core.operation import Operation, State
 from landed.core.plan import PLAN_MOVES, At, Plan, PlanEvent
@@ -172,6 +173,8 @@ def release_moved(release: Release, event: ReleaseEvent, **changed: object) -> R
 
 def made_by(operation: Operation, contract: Contract) -> Json:
     """Return the id of what an operation made, None where it made nothing that is named."""
+    if day := erased_on(operation.result):
+        return f"(erased on {day})"
     return named_in(operation.result, contract.makes)
 
 
@@ -203,6 +206,8 @@ def returned_the_same(
 
 def can_undo(operation: Operation, contract: Contract, now: float) -> bool:
     """Whether what an operation did can be taken back by its tool, now."""
+    if erased_on(operation.arguments):
+        return False  # Nobody knows any more what to take back.
     if not contract.undo or (contract.undo_where and not _says_so(operation, contract)):
         return False
     within_s = contract.undo_within_s

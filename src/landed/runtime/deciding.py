@@ -22,6 +22,7 @@ from landed.core.approval import (
 )
 from landed.core.arrival import Answered, Offering, PlanTold, Presenting
 from landed.core.changes import Kind
+from landed.core.erased import erased_on
 from landed.core.errors import ApprovalError, ProposalError, StoreError
 from landed.core.plan import PLAN_MOVES, Plan, PlanEvent, PlanState, plan_from
 from landed.core.question import About, Question, QuestionState, question_from
@@ -134,6 +135,10 @@ class Deciding(Proposing):
         """
         self._check_open()
         held = await self._of(plan, principal, tenant)
+        if day := erased_on(held.intent):
+            raise ProposalError(
+                f"the details of {plan} were erased on {day}: it cannot be run again"
+            )
         if held.answer_by:
             attempt = approval_id(plan, Purpose.RETRY, held.attempt + 1)
             offered = await self._is_offered(attempt)
@@ -379,7 +384,8 @@ class Deciding(Proposing):
                 waits = plan.state is PlanState.PROPOSED and not plan.expired(now)
                 return plan.answer_by if waits else None
             case Purpose.RETRY:
-                waits = plan.state is PlanState.PARTIAL and not plan.changed
+                changed = plan.changed or erased_on(plan.intent)
+                waits = plan.state is PlanState.PARTIAL and not changed
                 return now + self.settings.answer_within_s if waits else None
             case Purpose.UNDO:
                 held = await self.driver.reader.operations(*(p.record for p in plan.places))

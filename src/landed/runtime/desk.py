@@ -18,6 +18,7 @@ from landed.core.arrival import (
 from landed.core.canonical import Json
 from landed.core.changes import Move, Record
 from landed.core.contract import Contract
+from landed.core.erased import erased_on, is_same
 from landed.core.errors import LeaseLostError, ProposalError, StaleWriteError
 from landed.core.onlooker import NOBODY, Noticed, Onlooker
 from landed.core.operation import Operation, State
@@ -393,7 +394,7 @@ def _at_work(plan: Plan) -> tuple[int, ...]:
 def check_same(held: Operation | Plan, wanted: Operation | Plan) -> None:
     """One ask is one call, or one plan: raise `ProposalError` when it comes again as another."""
     before, now = _calls(held), _calls(wanted)
-    if before == now:
+    if _are_same(before, now):
         return
     call_id = held.call_id if isinstance(held, Plan) else held.ask.call_id
     what = "another plan" if isinstance(held, Plan) else f"{held.tool} with other arguments"
@@ -413,6 +414,13 @@ def _calls(one: Operation | Plan) -> list[tuple[str, Mapping[str, Json]]]:
 Calling = Sequence[tuple[str, Mapping[str, Json]]]
 
 
+def _are_same(before: Calling, now: Calling) -> bool:
+    return len(before) == len(now) and all(
+        tool == other and is_same(old, new)
+        for (tool, old), (other, new) in zip(before, now, strict=True)
+    )
+
+
 def _differing(before: Calling, now: Calling) -> Iterator[str]:
     """Yield what is not the same: a number of steps, a tool, a field with both its values."""
     if len(before) != len(now):
@@ -422,6 +430,9 @@ def _differing(before: Calling, now: Calling) -> Iterator[str]:
         where = f"step {number} " if len(now) > 1 else ""
         if tool != other:
             yield f"{where}{tool}, now {other}"
+        if day := erased_on(old):
+            yield f"{where}with arguments that were erased on {day}"
+            continue
         for name in (name for name in {**old, **new} if old.get(name) != new.get(name)):
             yield f"{where}{name} {_said(old.get(name))}, now {_said(new.get(name))}"
 

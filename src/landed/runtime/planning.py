@@ -8,6 +8,7 @@ from landed.core.arrival import Planned, Revised
 from landed.core.canonical import Json, checked
 from landed.core.changes import Kind, Record
 from landed.core.contract import Effect
+from landed.core.erased import erased_on
 from landed.core.errors import ProposalError
 from landed.core.history import turn_of
 from landed.core.key import Ask, ask_name
@@ -338,11 +339,19 @@ class Done:
             raise already_revised(self.turn, self.revised_by)
         if self.plan is None and not self.operations:
             raise ProposalError(f"nothing was done for {self.turn} that could be revised")
+        if day := self._erased_on():
+            raise ProposalError(
+                f"the details of {self.turn} were erased on {day}: propose what is wanted now"
+            )
         owed = any(release.state not in ENDED for release in self.releases.values())
         if not owed and not self._goes_on():
             raise ProposalError(
                 f"{self.turn} has ended: undo what it did, or propose what is wanted now"
             )
+
+    def _erased_on(self) -> str:
+        every = [erased_on(operation.arguments) for operation in self.operations.values()]
+        return next(filter(None, [erased_on(self.plan.intent) if self.plan else "", *every]), "")
 
     def _goes_on(self) -> bool:
         """Whether it is not over, or was not when the person spoke or was asked what they meant.

@@ -10,6 +10,7 @@ from landed.core.approving import CLOCK
 from landed.core.arrival import Planned, Revised
 from landed.core.canonical import Json
 from landed.core.contract import OnExpiry
+from landed.core.erased import erased_on
 from landed.core.errors import ProposalError
 from landed.core.key import Ask
 from landed.core.plan import At, Plan, PlanState, Wanted
@@ -183,7 +184,8 @@ class Proposing(Settling):
         did_something = any(place.at is At.DONE and not step.reads for step, place in pairs)
         stops = any(contract.on_expiry is OnExpiry.STOP for contract in contracts)
         late = plan.state is PlanState.EXPIRED and plan.by == CLOCK
-        return (late or plan.state is PlanState.PARTIAL) and not did_something and not stops
+        is_so = (late or plan.state is PlanState.PARTIAL) and not erased_on(plan.intent)
+        return is_so and not did_something and not stops
 
     def _plan_waiter(self, plan: str, patience_s: float) -> PlanWaiter:
         return PlanWaiter(

@@ -86,6 +86,8 @@ def connect(path: str, *, wait_ms: int) -> Connection:
     connection.execute(f"PRAGMA busy_timeout = {wait_ms}")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA trusted_schema = OFF")
+    # What is erased or freed is overwritten, not just forgotten.
+    connection.execute("PRAGMA secure_delete = ON")
     return connection
 
 

@@ -18,12 +18,14 @@ from landed.core.census import census
 from landed.core.changes import Changes, Record
 from landed.core.errors import StoreError, WrongLoopError
 from landed.core.journal import Entry
+from landed.core.keeping import Keeping
 from landed.core.onlooker import NOBODY, Wrote
 from landed.core.store import Fact
 from landed.stores.pages import PAGE_MAX, bounded
 from landed.stores.postgres_claims import Claims
 from landed.stores.postgres_facts import counts, facts
 from landed.stores.postgres_gathering import Gathering
+from landed.stores.postgres_keeping import PostgresKeeping
 from landed.stores.postgres_line import (
     ANSWER_MAX_S,
     DRIVER_ERRORS,
@@ -121,6 +123,15 @@ class PostgresStore:
     async def open_again(self) -> "PostgresStore":
         """Open the same records once more, as another process would."""
         return await _opened(self._settings)
+
+    def keeping(self) -> Keeping:
+        """Return what the store offers for what is over; it is used, and closed, with the store."""
+        return PostgresKeeping(
+            self._transactions,
+            rows=self._rows,
+            alone=self._alone,
+            secrets=self._settings.secrets,
+        )
 
     async def commit(self, changes: Changes) -> tuple[Record, ...]:
         """Write the unit whole and return the moved records as stored, once it is durable.

@@ -46,6 +46,9 @@ class Queries:
     disown: str
     renew_worker: str
     remove_workers: str
+    sessions: str
+    begin_with_erasure: str
+    let_bodies_go: str
 
 
 def many(values: Iterable[str]) -> str:

@@ -146,3 +146,25 @@ UPDATE worker SET until = :until WHERE id = :id;
 
 -- remove_workers: End registrations.
 DELETE FROM worker WHERE id IN :ids;
+
+-- sessions: The conversations that have records, after one of them, in their order.
+SELECT tenant, session FROM record WHERE (tenant, session) > (:tenant, :session)
+GROUP BY tenant, session ORDER BY tenant, session LIMIT :limit;
+
+-- begin_with_erasure: Take its latest event, an erasure, for the beginning of each record.
+UPDATE record SET erased = last
+WHERE id IN :ids AND EXISTS (
+    SELECT 1 FROM journal WHERE journal.seq = record.last AND journal.event = :event
+);
+
+-- let_bodies_go: Erase what was written of these records before the erasure that they begin with;
+-- an earlier erasure stays, for it says who and why.
+WITH RECURSIVE chain (seq, before) AS (
+    SELECT journal.seq, journal.before
+    FROM record JOIN journal ON journal.seq = record.erased WHERE record.id IN :ids
+    UNION ALL
+    SELECT journal.seq, journal.before
+    FROM chain JOIN journal ON journal.seq = chain.before WHERE journal.seq < chain.seq
+)
+UPDATE journal SET body = NULL
+WHERE body IS NOT NULL AND event <> :event AND seq IN (SELECT before FROM chain);

@@ -1,12 +1,16 @@
 """From stored rows to records: each is checked against its own journal before it is believed."""
 
 from landed.core.changes import Kind, Record
+from landed.core.erased import ERASED
 from landed.core.errors import StoreError
 from landed.core.journal import Entry, bodies, verify
+from landed.core.keeping import Kept
 from landed.stores.driver import Row
 
 _RECORD = 11  # The columns of a record in the view `loaded`; those of two entries follow.
 _ENTRY = 11
+_EVENT = _RECORD + 4  # What the first of the two entries tells of.
+_AT = _RECORD + _ENTRY + 6  # When the second of them happened.
 
 
 def entry(row: Row) -> Entry:
@@ -34,11 +38,15 @@ def record(row: Row, secrets: tuple[bytes, ...]) -> Record:
     of these does not carry its link, or when a body was erased.
     """
     id, kind, tenant, session, state, version, epoch, worker, is_open, made, last = row[:_RECORD]
-    first = _checked(row[_RECORD : _RECORD + _ENTRY], id, made, secrets)
+    begins = made if row[_EVENT] != ERASED else row[_RECORD]  # An erasure stands for the first.
+    first = _checked(row[_RECORD : _RECORD + _ENTRY], id, begins, secrets)
     latest = first
-    if last != made:
+    if last != begins:
         latest = _checked(row[_RECORD + _ENTRY :], id, last, secrets)
-    if (first.version, latest.version, latest.state) != (1, version, state):
+    if latest.event == ERASED:
+        first = latest  # It was written, and the earlier bodies have not been let go of yet.
+    is_first = first.version == 1 or first.event == ERASED
+    if not is_first or (latest.version, latest.state) != (version, state):
         raise _edited(id)
     frozen, changing = bodies(_body(first), _body(latest) if latest is not first else None)
     return Record(
@@ -56,6 +64,13 @@ def record(row: Row, secrets: tuple[bytes, ...]) -> Record:
         made=made,
         last=last,
     )
+
+
+def kept(row: Row, secrets: tuple[bytes, ...]) -> Kept:
+    """Return a record with when it last moved, and whether its details are gone."""
+    found = record(row, secrets)
+    is_erased = row[_EVENT] == ERASED and row[_RECORD] == found.last
+    return Kept(record=found, at=row[_AT], is_erased=is_erased)
 
 
 def _checked(columns: Row, id: str, seq: int, secrets: tuple[bytes, ...]) -> Entry:

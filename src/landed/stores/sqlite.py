@@ -14,12 +14,14 @@ from landed.core.census import COUNTED_MAX, IN_DOUBT, census
 from landed.core.changes import Changes, Kind, Record
 from landed.core.errors import StoreError, WrongLoopError
 from landed.core.journal import Entry
+from landed.core.keeping import Keeping
 from landed.core.onlooker import NOBODY, Wrote
 from landed.core.store import Fact
 from landed.stores.batch import GroupCommit
 from landed.stores.claims import Claims
 from landed.stores.driver import Row, driver, warn_of_library
 from landed.stores.facts import facts
+from landed.stores.keeping import SqliteKeeping
 from landed.stores.opening import MEMORY, Opened, Settings, open_file, open_memory
 from landed.stores.pages import PAGE_MAX, bounded
 from landed.stores.queries import SQLITE, many
@@ -110,6 +112,12 @@ class SqliteStore:
         if self._opened.turn is None:
             return SqliteStore(self._opened, owns=False)
         return SqliteStore(open_file(self._opened.settings), owns=True)
+
+    def keeping(self) -> Keeping:
+        """Return what the store offers for what is over; it is used, and closed, with the store."""
+        return SqliteKeeping(
+            self._writer, rows=self._rows, alone=self._alone, secrets=self._secrets
+        )
 
     def worker_died(self, worker: str) -> None:
         """Take the worker for dead, as if its process had been killed; for simulations."""

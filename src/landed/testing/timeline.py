@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from landed.core.canonical import Json
 from landed.core.changes import Changes, Kind, Move, Record
+from landed.core.erased import ERASED
 from landed.core.event import Event
 from landed.core.journal import Entry, as_of
 from landed.core.operation import Happened, Operation, Source, State
@@ -107,9 +108,18 @@ async def replayed(store: Store, *, tenant: str, session: str) -> Timeline:
     timeline = Timeline(now=lambda: at_s)
     for entry, record in told:
         at_s = max(at_s, entry.at - begun)
+        if entry.body is None or entry.event == ERASED:
+            _erased(timeline, entry, record)
+            continue
         event = Event(name=entry.event, record=entry.id, at=entry.at)
         timeline.committed(Changes(moves=(Move(after=record, event=event),)))
     return timeline
+
+
+def _erased(timeline: Timeline, entry: Entry, record: Record) -> None:
+    """Say what happened where the details went, and that they did."""
+    said = "its details were erased" if entry.event == ERASED else f"{entry.event}, details erased"
+    timeline.add("erased", f"{record.kind} {entry.id}: {said}", operation=entry.id)
 
 
 def _input(timeline: Timeline, move: Move) -> None:
