@@ -12,6 +12,8 @@ __version__ = "0.1.0"
 # name ▸ (module, its name there)
 _PUBLIC = {
     "open": ("landed.assemble", "open_runtime"),
+    "keep": ("landed.assemble", "keep_store"),
+    "Retention": ("landed.runtime.keeping", "Retention"),
     "Runtime": ("landed.runtime.runtime", "Runtime"),
     "Settings": ("landed.runtime.opened", "Settings"),
     "Wanted": ("landed.core.plan", "Wanted"),
@@ -65,6 +67,7 @@ _PUBLIC = {
 }
 
 if TYPE_CHECKING:
+    from landed.assemble import keep_store as keep
     from landed.assemble import open_runtime as open
     from landed.core.approval import Purpose
     from landed.core.contract import Contract, Effect, Risk
@@ -105,6 +108,7 @@ if TYPE_CHECKING:
         Withdrawn,
     )
     from landed.runtime.acting import ModelTools
+    from landed.runtime.keeping import Retention
     from landed.runtime.opened import Settings
     from landed.runtime.permissions import Permissions, Permit
     from landed.runtime.runtime import Runtime
@@ -144,6 +148,7 @@ __all__ = [
     "Purpose",
     "RefusedError",
     "Report",
+    "Retention",
     "Risk",
     "Runtime",
     "Settings",
@@ -159,6 +164,7 @@ __all__ = [
     "Wanted",
     "Withdrawn",
     "WrongLoopError",
+    "keep",
     "open",
     "tool",
     "typed_count",

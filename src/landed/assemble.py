@@ -2,12 +2,16 @@
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from landed.core.errors import ContractError
 from landed.core.onlooker import Onlooker
 from landed.core.pacing import Pacing
 from landed.core.tool import Tool
+from landed.runtime.archive import Archive
+from landed.runtime.clock import WallClock
 from landed.runtime.guarding import guarded
+from landed.runtime.keeping import Keeper, Retention, Tally
 from landed.runtime.notifying import Notify
 from landed.runtime.opened import Settings
 from landed.runtime.parts import assemble, register
@@ -56,6 +60,26 @@ async def open_runtime(
             telemetry=watching,
         ) as runtime:
             yield runtime
+    finally:
+        await opened.close()
+
+
+async def keep_store(
+    store: str, retention: Retention, *, by: str, secret: bytes | Sequence[bytes] = b""
+) -> Tally:
+    """Archive and erase what a retention says is due, beside the workers of a store.
+
+        await landed.keep("sqlite:///agent.db", landed.Retention(erase_after_days=90), by="cron")
+
+    `by` is who has it done, for the journal. Running it again goes on where one that died stopped.
+    Raises `StoreError`; what was archived and erased by then stays so.
+    """
+    secrets = (secret,) if isinstance(secret, bytes) else tuple(secret) or (b"",)
+    opened = await open_store(store, secret=secrets[0], older=secrets[1:])
+    try:
+        archive = Archive(place=Path(retention.to), secrets=secrets) if retention.to else None
+        keeper = Keeper(store=opened, keeping=opened.keeping(), archive=archive)
+        return await keeper.keep(retention, by=by, now=WallClock().now())
     finally:
         await opened.close()
 

@@ -11,11 +11,14 @@ from landed.core.errors import LandedError
 
 # Name of the sub-command ▸ its module, which calls it `command`.
 COMMANDS = {
+    "archive": "landed.cli.archive",
     "audit": "landed.cli.audit",
+    "backup": "landed.cli.backup",
     "case": "landed.cli.case",
     "contract": "landed.cli.contract",
     "demo": "landed.cli.demo",
     "doctor": "landed.cli.doctor",
+    "erase": "landed.cli.erase",
     "inbox": "landed.cli.inbox",
     "inspect": "landed.cli.inspect",
     "plan": "landed.cli.plan",

@@ -17,6 +17,7 @@ ERASED = "erased"
 MARK = "(erased)"
 
 _TEXT = re.compile(r"\(erased on \d{4}-\d\d-\d\d\)", re.ASCII)
+_DIGEST = re.compile(r"(sha256:[0-9a-f]{64})?", re.ASCII)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
@@ -48,7 +49,9 @@ def erased_on(value: Json) -> str:
     if not isinstance(said, Mapping) or not said.keys() <= {"on", "digest"}:
         return ""
     day = str(said.get("on", ""))
-    return day if _DAY.fullmatch(day) else ""
+    # Nothing else may stand there, for what looks erased is not erased again.
+    is_so = _DAY.fullmatch(day) and _DIGEST.fullmatch(str(said.get("digest", "")))
+    return day if is_so else ""
 
 
 def is_same(held: Mapping[str, Json], given: Mapping[str, Json]) -> bool:

@@ -23,12 +23,13 @@ from landed.core.operation import State
 from landed.core.operation_record import from_record
 from landed.core.plan import PLAN_MOVES, PlanEvent, PlanState, plan_from
 from landed.core.question import About, QuestionState, question_from
+from landed.core.store import Store
 from landed.core.undo import ENDED, UNDO_WITHIN_S, can_undo
 
 UNACTED_S = 86_400.0
 """How long an input on which nobody acted is kept whole, because somebody still may."""
 
-_ID = re.compile(r"[a-z]+[-/]\S{1,400}")
+_ID = re.compile(r"\S{1,500}")  # As far as can be told without the other records.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +84,6 @@ def glimpse(kept: Kept, contracts: Contracts) -> Glimpse:
     """Return what has to be known of a record; `contracts` has those that it was made under."""
     record = kept.record
     until, busy = _BUSY.get(record.kind, _never)(record, contracts)
-    leaves = (*_leaves(record.frozen), *_leaves(record.changing))
     return Glimpse(
         id=record.id,
         kind=record.kind,
@@ -92,7 +92,7 @@ def glimpse(kept: Kept, contracts: Contracts) -> Glimpse:
         at=kept.at,
         is_erased=kept.is_erased,
         principal=_principal(record),
-        speaks_of=frozenset(leaf for leaf in leaves if _ID.fullmatch(leaf)),
+        speaks_of=frozenset(each for each in _named_in(record) if _ID.fullmatch(each)),
         busy_until=until,
         busy=busy,
     )
@@ -139,18 +139,19 @@ def is_meant(strand: Strand, selection: Selection) -> bool:
     return max(each.at for each in strand) < selection.before
 
 
-def _leaves(value: Json) -> Iterator[str]:
-    ahead = [value]
-    while ahead:
-        match ahead.pop():
-            case str() as text:
-                yield text
-            case Mapping() as inner:
-                ahead += inner.values()
-            case Sequence() as inner:
-                ahead += inner
-            case _:
-                continue
+def _named_in(record: Record) -> Iterator[str]:
+    """Yield the texts that may be ids: none is looked for in arguments, results and the like."""
+    frozen, changing = record.frozen, record.changing
+    bodies = [frozen, changing, frozen.get("ask"), *_rows(frozen.get("steps"))]
+    for body in bodies:
+        if isinstance(body, Mapping):
+            yield from (each for each in body.values() if isinstance(each, str))
+    for place in _rows(changing.get("places")):
+        yield from (each for each in _rows(place) if isinstance(each, str))
+
+
+def _rows(value: Json) -> Sequence[Json]:
+    return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
 
 
 def _principal(record: Record) -> str:
@@ -231,6 +232,14 @@ _BUSY: Mapping[Kind, Callable[[Record, Contracts], Busy]] = {
 _ACTS = frozenset(
     {Kind.OPERATION, Kind.PLAN, Kind.OBSERVATION, Kind.QUESTION, Kind.RELEASE, Kind.MESSAGE}
 )
+
+
+class KeepingStore(Store, Protocol):
+    """A store that can also keep what is over."""
+
+    def keeping(self) -> "Keeping":
+        """Return what it offers for that; it is used, and closed, with the store."""
+        ...
 
 
 class Keeping(Protocol):

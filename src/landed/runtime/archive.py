@@ -42,6 +42,11 @@ class Archive:
             self._hold(archived)
             self.segments = int(Path(name).stem)
 
+    def require(self) -> None:
+        """Raise `StoreError` where there is no segment."""
+        if not any(self.place.glob(f"*{SUFFIX}")):
+            raise StoreError(f"there is no archive in {self.place}")
+
     def read(self) -> Iterator[tuple[str, tuple[Archived, ...]]]:
         """Yield each segment's name and its records, checked, oldest first."""
         for path in sorted(self.place.glob(f"*{SUFFIX}")):

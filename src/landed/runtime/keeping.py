@@ -142,9 +142,10 @@ class Keeper:
     async def verify(self) -> list[str]:
         """Return how the archive differs from the store; an entry for each record that does.
 
-        Raises `StoreError` for a segment that is not whole.
+        Raises `StoreError` for a segment that is not whole, and where there is no archive.
         """
         assert self.archive is not None
+        self.archive.require()
         problems: list[str] = []
         for name, archived in self.archive.read():
             for each in archived:

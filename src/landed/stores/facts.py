@@ -17,6 +17,7 @@ def facts(opened: Opened) -> tuple[Fact, ...]:
         _synchronous(opened),
         _place(opened),
         _schema(opened),
+        *_size(opened),
         *_log(opened),
         *((opened.reserve.fact(),) if opened.reserve else ()),
     )
@@ -55,6 +56,14 @@ def _place(opened: Opened) -> Fact:
     if kind == UNKNOWN:
         advice = "could not tell; make sure that it is a local disk"
     return Fact(name="file_system", value=kind, ok=kind not in NETWORK, advice=advice)
+
+
+def _size(opened: Opened) -> tuple[Fact, ...]:
+    path = Path(opened.settings.path)
+    if opened.settings.path == MEMORY:
+        return ()
+    megabytes = path.stat().st_size / 1e6
+    return (Fact(name="size", value=f"{megabytes:.1f} MB", ok=True),)
 
 
 def _log(opened: Opened) -> tuple[Fact, ...]:

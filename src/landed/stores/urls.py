@@ -1,8 +1,8 @@
 """Opens the store that a URL names."""
 
 from landed.core.errors import StoreError
+from landed.core.keeping import KeepingStore
 from landed.core.onlooker import NOBODY, Wrote
-from landed.core.store import Store
 
 
 async def open_store(
@@ -11,7 +11,7 @@ async def open_store(
     secret: bytes = b"",
     older: tuple[bytes, ...] = (),
     wrote: Wrote = NOBODY.wrote,
-) -> Store:
+) -> KeepingStore:
     """Open the store that a URL names; what was written with an `older` secret stays good.
 
     `sqlite:///relative.db`, `sqlite:////absolute.db`, `sqlite://:memory:`, or with
@@ -34,7 +34,7 @@ async def open_store(
 
 async def _open_postgres(
     url: str, *, secret: bytes, older: tuple[bytes, ...], wrote: Wrote
-) -> Store:
+) -> KeepingStore:
     try:
         from landed.stores.postgres import open_postgres
     except ImportError as error:
