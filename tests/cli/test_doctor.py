@@ -25,6 +25,7 @@ CHECKED = {
         "synchronous",
         "file_system",
         "schema",
+        "size",
         "wal_bytes",
         "reserve",
         "lock",
@@ -113,6 +114,7 @@ def test_a_store_in_memory_has_no_lock_and_no_disk() -> None:
     assert said.exit_code == 0
     assert {fact["name"] for fact in json.loads(said.stdout)["facts"]} == CHECKED - {
         "lock",
+        "size",
         "wal_bytes",
         "reserve",
     }

@@ -95,7 +95,7 @@ async def test_an_edited_store_is_not_copied(edit: str, store: SqliteStore, path
     for n in range(3):
         await heard(store, f"in-{n}")
     store._opened.writer.executescript(edit)
-    with pytest.raises(StoreError, match="edited|one chain"):
+    with pytest.raises(StoreError, match=r"edited|one chain"):
         back_up(path, f"{path}.copy")
     assert not Path(f"{path}.copy").exists()
     assert not Path(f"{path}.copy.part").exists()

@@ -382,7 +382,7 @@ def operation_for(plan: Plan, step: Step, contract: Contract, *, id: str, now: f
 
 _FROZEN = (
     *("turn", "input", "principal", "origin", "call_id", "revises", "made_at"),
-    *("answer_by", "supersedes", "independent"),
+    *("answer_by", "supersedes", "independent", "shown_hash", "shown_basis"),
 )
 _CHANGING = ("send_by", "attempt", "ended_at", "by", "why")
 
