@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ def archived(id: str = "op-1", *, events: int = 2, gone: tuple[int, ...] = ()) -
     entries: list[Entry] = []
     for version in range(1, events + 1):
         body = json.dumps({"n": version, "text": "ñ\n"}).encode()
-        fields = {
+        fields: dict[str, Any] = {
             "seq": version * 10,
             "id": id,
             "version": version,

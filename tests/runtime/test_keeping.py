@@ -10,7 +10,6 @@ from landed.core.archived import Archived
 from landed.core.changes import Changes
 from landed.core.errors import ProposalError, StoreError
 from landed.core.key import Ask
-from landed.runtime import archive as archives
 from landed.runtime import keeping
 from landed.runtime.archive import Archive
 from landed.runtime.keeping import Keeper, Retention
@@ -209,7 +208,7 @@ def dying(monkeypatch: pytest.MonkeyPatch) -> list[Deaths]:
             current[-1].point()
             return done
 
-        monkeypatch.setattr(archives.os, name, call)
+        monkeypatch.setattr(os, name, call)
 
     for name in ("fsync", "link"):
         mortal(name)
@@ -251,7 +250,7 @@ async def dies_and_goes_on(tmp_path: Path, dying: list[Deaths], at: int) -> bool
     dying.append(Deaths(at))
     keeper = Keeper(
         store=Mortal(store, dying[-1]),  # type: ignore[arg-type]
-        keeping=Mortal(store, dying[-1]),  # type: ignore[arg-type]
+        keeping=Mortal(store, dying[-1]),
         archive=Archive(place=to),
     )
     died = False

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from landed.core.errors import StoreError
-from landed.stores import backup
 from landed.stores.backup import back_up
 from landed.stores.sqlite import SqliteStore, open_sqlite
 from landed.testing.store_checks.suite import inserted
@@ -121,7 +120,7 @@ async def test_the_copy_is_on_the_disk_before_it_has_its_name(
         return call
 
     for name in ("fsync", "link"):
-        monkeypatch.setattr(backup.os, name, noting(name))
+        monkeypatch.setattr(os, name, noting(name))
     back_up(path, f"{path}.copy")
     assert done == ["fsync", "link", "fsync"]
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from landed.cli.keeping import Age, keeping, tell
-from landed.cli.opened import Place, placed
+from landed.cli.keeping import aged, keeping, kept, tell
+from landed.cli.opened import Place
 from landed.cli.shown import show, show_json
 
 if TYPE_CHECKING:
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--older-than", type=Age(), help="What has been over for that long: 90d, 12h.")
+@aged
 @click.option("--to", default="", metavar="DIR", help="The directory; it is made where it is not.")
 @click.option("--erase", is_flag=True, help="Erase the details of what is in the archive then.")
 @click.option("--as", "by", envvar="LANDED_AS", metavar="NAME", help="Who has it erased.")
 @click.option("--verify", "checks", default="", metavar="DIR", help="Compare an archive instead.")
-@placed
+@kept
 def command(
     older_than: float | None,
     to: str,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from landed.cli.keeping import Age, keeping, tell, who
-from landed.cli.opened import Place, placed
+from landed.cli.keeping import aged, keeping, kept, tell, who
+from landed.cli.opened import Place
 from landed.core.errors import ProposalError
 
 if TYPE_CHECKING:
@@ -21,11 +21,11 @@ DAY_S = 86_400.0
 @click.option("--record", default="", metavar="ID", help="An operation, a plan, …: its strand.")
 @click.option("--session", default="", help="A whole conversation.")
 @click.option("--principal", default="", help="What this person asked for.")
-@click.option("--older-than", type=Age(), help="What has been over for that long: 90d, 12h.")
+@aged
 @click.option("--why", required=True, help="Why, for the journal.")
 @click.option("--rewrite", is_flag=True, help="Write the file anew; nobody can write meanwhile.")
 @who
-@placed
+@kept
 def command(
     record: str,
     session: str,

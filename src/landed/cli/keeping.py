@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from landed.cli.opened import Place, app_of, require_store
+from landed.cli.opened import Command, Place, app_of, named_store, require_store
 from landed.cli.shown import show, show_json
 
 if TYPE_CHECKING:
@@ -19,24 +19,39 @@ _AGE = re.compile(r"(\d+(?:\.\d+)?)([dh])")
 _DAYS = {"d": 1.0, "h": 1 / 24}
 
 
-class Age(click.ParamType):
-    """An age such as `90d` or `12h`, in days."""
+def _days(ctx: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    """Return an age such as `90d` or `12h` in days; raises a usage error for any other text."""
+    if value is None:
+        return None
+    found = _AGE.fullmatch(value)
+    if found is None:
+        raise click.BadParameter(f"{value!r} is no age; write 90d or 12h", ctx, parameter)
+    return float(found[1]) * _DAYS[found[2]]
 
-    name = "age"
 
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the days in it, or fail as a usage error."""
-        found = _AGE.fullmatch(str(value))
-        if found is None:
-            self.fail(f"{value!r} is no age; write 90d or 12h", param, ctx)
-        return float(found[1]) * _DAYS[found[2]]
-
+aged = click.option(
+    "--older-than",
+    callback=_days,
+    metavar="AGE",
+    help="What has been over for that long: 90d, 12h.",
+)
 
 who = click.option(
     "--as", "by", required=True, envvar="LANDED_AS", metavar="NAME", help="Who has it done."
 )
+
+
+def kept(command: Command) -> Command:
+    """Give a command the options of a `Place`, but for the language: nobody is spoken to."""
+    options = (
+        named_store,
+        click.option("--tenant", default="default", show_default=True),
+        click.option("--json", "as_json", is_flag=True, help="Print an object instead."),
+        click.option("--app", default="", metavar="MODULE[:NAME]", help="Its secret is used."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 @asynccontextmanager

@@ -1,10 +1,10 @@
 """The pure decisions of `landed`: no clock, no chance, no network, no disk.
 
-Reading order: errors · canonical · event · outcome · changes · contract · declared · key ·
+Reading order: errors · canonical · erased · event · outcome · changes · contract · declared · key ·
 operation · operation_record · absorb · doubt · lease · pacing · case · reference · preview · plan ·
-approval · yes_words · yes · question · revision · undo · stop · journal · sentences ·
+approval · yes_words · yes · question · revision · undo · stop · journal · erasing · sentences ·
 plan_sentences · telling · value · session · history · report · audit_rows · audit · rules ·
 arrival · scope · draft · operating · advancing · releasing · undoing · stopping · ruling ·
-approving · revising · next · store · census · act · tool · onlooker · schedule. Each file may
-import only those before it; import-linter keeps it so.
+approving · revising · next · store · census · keeping · archived · act · tool · onlooker ·
+schedule. Each file may import only those before it; import-linter keeps it so.
 """

@@ -103,9 +103,16 @@ def _parsed(line: bytes, name: str) -> dict[str, object]:
 def _archived(plain: Mapping[str, object]) -> Archived:
     row = cast("dict[str, object]", plain["record"])
     rows = cast("list[dict[str, object]]", plain["entries"])
-    entries = tuple(Entry(**{**each, "body": _body(each["body"])}) for each in rows)  # type: ignore[arg-type]
-    record = Record(**{**row, "kind": Kind(str(row["kind"])), "frozen": {}, "changing": {}})  # type: ignore[arg-type]
-    return Archived(record=record, entries=entries)
+    bodies: dict[str, object] = {"frozen": {}, "changing": {}}  # They are in the entries.
+    kept = {**row, **bodies, "kind": Kind(str(row["kind"]))}
+    return Archived(
+        record=Record(**kept),  # type: ignore[arg-type]
+        entries=tuple(map(_entry_of, rows)),
+    )
+
+
+def _entry_of(row: Mapping[str, object]) -> Entry:
+    return Entry(**{**row, "body": _body(row["body"])})  # type: ignore[arg-type]
 
 
 def _body(text: object) -> bytes | None:

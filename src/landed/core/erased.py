@@ -43,10 +43,8 @@ def erased_arguments(arguments: Json, *, at: float) -> Json:
 
 def erased_on(value: Json) -> str:
     """Return the day on which a value was erased (UTC, as YYYY-MM-DD), "" where it is there."""
-    if not isinstance(value, Mapping) or value.keys() != {MARK}:
-        return ""
-    said = value[MARK]
-    if not isinstance(said, Mapping) or not said.keys() <= {"on", "digest"}:
+    said = value.get(MARK) if isinstance(value, Mapping) and len(value) == 1 else None
+    if not isinstance(said, Mapping) or not set(said) <= {"on", "digest"}:
         return ""
     day = str(said.get("on", ""))
     # Nothing else may stand there, for what looks erased is not erased again.

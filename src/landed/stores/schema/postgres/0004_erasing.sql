@@ -5,8 +5,8 @@
 ALTER TABLE landed.record ADD COLUMN erased BIGINT;
 
 -- A record with its first and its latest journal entry, as before; an erasure stands for the first.
--- The joins are outer joins, so that a record whose entries are gone is found and refused, instead of
--- being taken for absent.
+-- The joins are outer joins, so that a record whose entries are gone is found and refused, instead
+-- of being taken for absent.
 CREATE OR REPLACE VIEW landed.loaded AS
 SELECT
     record.id, record.kind, record.tenant, record.session, record.state, record.version,
