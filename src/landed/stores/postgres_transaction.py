@@ -169,7 +169,7 @@ class Transactions:
                 done = await _end(connection, mark.last)
         except BaseException as error:
             await self._roll_back(connection, error)
-            if isinstance(error, RETRYABLE):
+            if isinstance(error, RETRYABLE) or is_read_only(error):
                 raise _AgainError from error
             if is_loss(error) or not isinstance(error, Exception):
                 self._in_doubt = (xid, mark)
