@@ -1,6 +1,13 @@
-"""What every test run shares: the plugins, and Hypothesis without chance or stopwatch."""
+"""What every test run shares: the plugins, Hypothesis without chance or stopwatch, a Postgres."""
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from tests.stores.postgres.embedded import Server
 
 pytest_plugins = ["pytester", "tests.coverage_ids"]
 
@@ -9,3 +16,20 @@ pytest_plugins = ["pytester", "tests.coverage_ids"]
 settings.register_profile("house", deadline=None, derandomize=True, database=None)
 settings.register_profile("deep", deadline=None, max_examples=5_000)
 settings.load_profile("house")
+
+
+@pytest.fixture(scope="session")
+def server() -> "Iterator[Server]":
+    """A Postgres server, started for the first test that asks for it."""
+    from tests.stores.postgres.embedded import serving
+
+    with serving() as running:
+        yield running
+
+
+@pytest.fixture
+def url(server: "Server") -> Iterator[str]:
+    """The URL of an empty database on it."""
+    place = server.database()
+    yield place
+    server.give_back(place)

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 import landed
 from landed.cli.main import landed as command_line
 from landed.cli.picture import spans, svg
+from landed.stores.sqlite import open_sqlite
 from landed.testing.scenario import run
 from landed.testing.scenarios import BY_NAME
 from landed.testing.timeline import Line
@@ -89,6 +90,15 @@ def test_a_session_of_a_store_is_told_from_its_journal(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("session", ["nobody", "s1; DROP TABLE record"])
 def test_a_session_that_there_is_not_is_a_clear_error(tmp_path: Path, session: str) -> None:
-    url = f"sqlite:///{tmp_path}/agent.db"
-    said = CliRunner().invoke(command_line, ["timeline", session, "--store", url])
+    path = tmp_path / "agent.db"
+    asyncio.run(open_sqlite(str(path)).close())
+    named = {"LANDED_STORE": f"sqlite:///{path}"}
+    said = CliRunner().invoke(command_line, ["timeline", session], env=named)
     assert (said.exit_code, "has no session" in said.output) == (1, True)
+
+
+def test_a_store_that_there_is_not_is_not_made(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/agent.db"
+    said = CliRunner().invoke(command_line, ["timeline", "s1", "--store", url])
+    assert (said.exit_code, "there is no store" in said.output) == (1, True)
+    assert list(tmp_path.iterdir()) == []

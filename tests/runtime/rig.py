@@ -19,6 +19,7 @@ from landed.runtime.parts import assemble, register
 from landed.runtime.runtime import Runtime
 from landed.stores.sqlite import open_sqlite
 from landed.testing.faults import FaultyStore, Point, Points
+from landed.testing.inline import Base
 from landed.testing.sim import Process, World, current_process
 from landed.tools.function import FunctionTool, tool
 
@@ -197,6 +198,15 @@ def unkeyed(far: FarSide, **promises: Any) -> FunctionTool[Any, Any]:
     return mail
 
 
+def in_memory(world: World) -> Base:
+    """SQLite in memory: what a rig stands on unless its tests are told otherwise."""
+    return open_sqlite(":memory:")
+
+
+new_base: Callable[[World], Base] = in_memory
+"""Opens an empty store for the next rig; `tests.runtime.conftest` puts Postgres in its place."""
+
+
 @dataclass
 class Rig:
     """A world, its store, its far side, and how to run agents in it one after the other.
@@ -212,7 +222,7 @@ class Rig:
     kill_at: Point | None = None
 
     def __post_init__(self) -> None:
-        self.base = open_sqlite(":memory:")
+        self.base = new_base(self.world)
         self.far = FarSide(self.world)
         self.workers = 0
         self.unwitnessed: list[str] = []

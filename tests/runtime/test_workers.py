@@ -384,20 +384,6 @@ def test_two_runtimes_on_one_file(tmp_path: Path, quiet: None) -> None:
     asyncio.run(main())
 
 
-@pytest.mark.fault("X20")
-def test_the_name_of_a_living_worker_is_refused(rig: Rig) -> None:
-    async def hold(rt: Runtime):
-        await asyncio.sleep(5.0)  # virtual time
-
-    one = rig.start(hold)
-    rig.world.pass_time(1.0)
-    rig.workers -= 1
-    two = rig.start(nothing)
-    with pytest.raises(StoreError, match="alive"):
-        rig.world.wait(two)
-    rig.world.wait(one)
-
-
 # Heartbeats.
 
 

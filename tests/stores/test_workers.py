@@ -105,6 +105,27 @@ async def test_a_worker_of_the_same_name_is_another_worker(opened: Open) -> None
 
 
 @pytest.mark.fault("X20")
+@pytest.mark.field("F1", "F2")
+async def test_who_was_taken_for_dead_renews_and_ends_no_other_of_its_name(path: str) -> None:
+    for place in (path, ":memory:"):
+        base = open_sqlite(place)
+        first, second = base.open_again(), base.open_again()
+        await first.renew(worker="host", until=FAR)
+        (base if place == ":memory:" else first).worker_died("host")
+        await second.renew(worker="host", until=FAR)
+        record = await inserted(second, "op-1", worker="host")
+        with pytest.raises(LeaseLostError):
+            await first.renew(worker="host", until=FAR)
+        await first.retire(worker="host")
+        await first.close()
+        await second.renew(worker="host", until=FAR)
+        assert await base.claim(worker="b", now=1.0) == (), "the second is alive"
+        assert await second.load("op-1") == (record,)
+        for store in (second, base):
+            await store.close()
+
+
+@pytest.mark.fault("X20")
 async def test_the_name_of_a_living_worker_is_refused(opened: Open) -> None:
     first, second = opened(), opened()
     await first.renew(worker="host", until=FAR)

@@ -3,9 +3,8 @@
 import difflib
 import json
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
 STORY = "story"
 STORY_IS_REAL = "the story is real: it takes no --kill, --points, --seed and no switches"
+NAME_IS_MISSING = "--history, --kill, --points and the switches go with the NAME of one scenario"
 YES = {True: "yes", False: "no", None: "-"}
 
 
@@ -39,7 +39,7 @@ YES = {True: "yes", False: "no", None: "-"}
 @click.option("--points", is_flag=True, help="List the points where it can be killed.")
 @click.option("--seed", type=int, help="Choose the schedule among what is ready at one time.")
 @click.option("--simulated", is_flag=True, help="Simulate what would be played for real.")
-@click.option("--store", default="", metavar="URL", help="Tell the story on that store.")
+@click.option("--store", default="", metavar="URL", help="Play on, or beside, that store.")
 @switches.options
 def command(
     name: str,
@@ -61,41 +61,36 @@ def command(
 
     Of the invoice scenarios, `invoice` and `invoice-redeploy` are played with processes, HTTP, SMTP
     and SIGKILL, but with --simulated, --kill, --points, --seed or a wrong design.
+
+    With --store, `story` is told on that store, all else beside it. LANDED_STORE names none.
     """
     given = switches.touched(switched)
     if (every or not name) and (history or kills or points or given or (every and name)):
-        raise click.UsageError(
-            "--history, --kill, --points and the switches go with the NAME of one scenario"
-        )
-    _check_store(store, name)
+        raise click.UsageError(NAME_IS_MISSING)
+    wants = _Wants(points=points, history=history, as_json=as_json, seed=seed, store=store)
     with _extra():
         if every:
-            status = _run_all(as_json=as_json, seed=seed)
+            status = _run_all(wants)
         elif not name:
-            status = _list(as_json=as_json)
+            status = _list(wants)
         elif name == STORY:
             if kills or points or given or simulated or seed is not None:
                 raise click.UsageError(STORY_IS_REAL)
-            status = _tell(history=history, as_json=as_json, store=store)
+            status = _tell(wants)
         else:
-            wants = _Wants(points=points, history=history, as_json=as_json, seed=seed)
             status = _play(name, kills, given, wants, simulated=simulated)
     raise SystemExit(status)
 
 
-def _check_store(store: str, name: str) -> None:
-    if store and name != STORY:
-        raise click.UsageError(f"--store goes with `landed demo {STORY}`; all others are simulated")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wants:
-    """What is to be printed of a run, and on which schedule."""
+    """What is to be printed of a run, on which schedule it goes, and beside which store."""
 
     points: bool
     history: str | None
     as_json: bool
     seed: int | None
+    store: str
 
 
 def _play(
@@ -112,12 +107,13 @@ def _play(
     scenario = _switched(_scenario(name), given)
     simulates = kills or wants.points or wants.seed is not None or set(given) - {"language"}
     if _is_real(name) and not (simulated or simulates):
-        return _tell_invoice(scenario, history=wants.history, as_json=wants.as_json)
-    show = _points if wants.points else partial(_run, history=wants.history)
-    return show(scenario, kills, as_json=wants.as_json, seed=wants.seed)
+        return _tell_invoice(scenario, wants)
+    return _points(scenario, kills, wants) if wants.points else _run(scenario, kills, wants)
 
 
-def _list(*, as_json: bool) -> int:
+def _list(wants: _Wants) -> int:
+    if wants.store:
+        raise click.UsageError("--store goes with the NAME of a scenario, or with --all")
     from landed.testing import story
     from landed.testing.deploys.scenarios import DEPLOYS
     from landed.testing.doubts.scenarios import DOUBTS
@@ -125,7 +121,7 @@ def _list(*, as_json: bool) -> int:
     from landed.testing.scenarios import SCENARIOS
 
     listed: list[AnyScenario] = [story.STORY, *SCENARIOS, *INVOICES, *DOUBTS, *DEPLOYS]
-    if as_json:
+    if wants.as_json:
         _print_json([{"scenario": one.name, "line": one.line} for one in listed])
         return 0
     width = max(len(one.name) for one in listed) + 2
@@ -134,15 +130,15 @@ def _list(*, as_json: bool) -> int:
     return 0
 
 
-def _run_all(*, as_json: bool, seed: int | None) -> int:
+def _run_all(wants: _Wants) -> int:
     from landed.testing.deploys.scenarios import DEPLOYS
     from landed.testing.doubts.scenarios import DOUBTS
     from landed.testing.invoices.scenarios import INVOICES
     from landed.testing.scenarios import SCENARIOS
 
     every: list[AnyScenario] = [*SCENARIOS, *INVOICES, *DOUBTS, *DEPLOYS]
-    ran = [_played(scenario, None, seed=seed) for scenario in every]
-    if as_json:
+    ran = [_played(scenario, None, wants) for scenario in every]
+    if wants.as_json:
         _print_json([one.plain() for one in ran])
     else:
         rows = [("scenario", "what the far side holds", "reconciled", "as described")]
@@ -158,31 +154,22 @@ def _run_all(*, as_json: bool, seed: int | None) -> int:
     return 0 if all(one.as_described for one in ran) else 1
 
 
-def _run(
-    scenario: "AnyScenario",
-    kills: Sequence[str],
-    *,
-    history: str | None,
-    as_json: bool,
-    seed: int | None,
-) -> int:
-    ran = _ran(scenario, _parsed(kills) if kills else None, seed=seed)
-    if as_json:
+def _run(scenario: "AnyScenario", kills: Sequence[str], wants: _Wants) -> int:
+    ran = _ran(scenario, _parsed(kills) if kills else None, wants)
+    if wants.as_json:
         _print_json(ran.plain())
     else:
-        lines = (*map(str, ran.timeline.lines), *(_history(ran, history) if history else ()))
+        lines = (*map(str, ran.timeline.lines), *_history(ran, wants.history))
         for line in (*lines, *_holdings(ran), _reconciled(ran), _message(ran)):
             click.echo(line)
     return _status(ran)
 
 
-def _points(
-    scenario: "AnyScenario", kills: Sequence[str], *, as_json: bool, seed: int | None
-) -> int:
+def _points(scenario: "AnyScenario", kills: Sequence[str], wants: _Wants) -> int:
     """Print the points that the process after the killed ones passes."""
-    ran = _ran(scenario, _parsed(kills), seed=seed)
+    ran = _ran(scenario, _parsed(kills), wants)
     points = [str(point) for point in ran.points[len(kills)]]
-    if as_json:
+    if wants.as_json:
         _print_json({"scenario": scenario.name, "points": points})
     else:
         for point in points:
@@ -190,31 +177,35 @@ def _points(
     return 0
 
 
-def _tell(*, history: str | None, as_json: bool, store: str) -> int:
+def _tell(wants: _Wants) -> int:
     from landed.testing import story
     from landed.testing.worlds.serve import WorldStartError
 
     def say(line: object) -> None:
-        if not as_json:
+        if not wants.as_json:
             click.echo(str(line))
 
     try:
-        told = story.tell(say, store=store)
+        told = story.tell(say, store=wants.store)
     except WorldStartError as error:
         raise click.ClickException(str(error)) from error
     ran, naive = told.ran, ", ".join(str(one["text"]) for one in told.naive)
-    if as_json:
+    if wants.as_json:
         _print_json({**ran.plain(), "naive": {"restaurant": told.naive}})
     else:
         # The restaurants' own ledgers have the last word.
-        said = (*(_history(ran, history) if history else ()), _message(ran), _reconciled(ran))
+        said = (
+            *_history(ran, wants.history),
+            _message(ran),
+            _reconciled(ran),
+        )
         for line in (*said, f"-- the naive agent's restaurant holds: {naive}", *_holdings(ran)):
             click.echo(line)
     # Other than in a simulation, a kill that did not happen must not pass unnoticed.
     return 0 if told.as_described else 1
 
 
-def _tell_invoice(scenario: "AnyScenario", *, history: str | None, as_json: bool) -> int:
+def _tell_invoice(scenario: "AnyScenario", wants: _Wants) -> int:
     """Play an invoice scenario for real."""
     from landed.testing.invoices import real
     from landed.testing.invoices.scenario import InvoiceScenario
@@ -223,17 +214,17 @@ def _tell_invoice(scenario: "AnyScenario", *, history: str | None, as_json: bool
     assert isinstance(scenario, InvoiceScenario)
 
     def say(line: object) -> None:
-        if not as_json:
+        if not wants.as_json:
             click.echo(str(line))
 
     try:
-        ran = real.tell(scenario, say)
+        ran = real.tell(scenario, say, store=wants.store)
     except WorldStartError as error:
         raise click.ClickException(str(error)) from error
-    if as_json:
+    if wants.as_json:
         _print_json(ran.plain())
     else:
-        said = (*(_history(ran, history) if history else ()), *_holdings(ran), _reconciled(ran))
+        said = (*_history(ran, wants.history), *_holdings(ran), _reconciled(ran))
         for line in (*said, _message(ran)):
             click.echo(line)
     if ran.kill != scenario.kill:
@@ -288,9 +279,9 @@ def _parsed(kills: Sequence[str]) -> tuple[str, ...]:
         raise click.BadParameter(str(error), param_hint="--kill") from error
 
 
-def _ran(scenario: "AnyScenario", kills: tuple[str, ...] | None, *, seed: int | None) -> "Ran":
+def _ran(scenario: "AnyScenario", kills: tuple[str, ...] | None, wants: _Wants) -> "Ran":
     """Run it; a kill that never happened is a usage error, for the run says nothing of it."""
-    ran = _played(scenario, kills, seed=seed)
+    ran = _played(scenario, kills, wants)
     died = sum(line.type == "crash" for line in ran.timeline.lines)
     if died < len(ran.kill):
         raise click.UsageError(
@@ -300,9 +291,10 @@ def _ran(scenario: "AnyScenario", kills: tuple[str, ...] | None, *, seed: int | 
     return ran
 
 
-def _played(scenario: "AnyScenario", kills: tuple[str, ...] | None, *, seed: int | None) -> "Ran":
-    """Simulate it on the stage that it was written for."""
+def _played(scenario: "AnyScenario", kills: tuple[str, ...] | None, wants: _Wants) -> "Ran":
+    """Simulate it on the stage that it was written for, in memory or beside a store."""
     from landed.testing import scenario as restaurant
+    from landed.testing.beside import base_beside
     from landed.testing.deploys import stage as deploys
     from landed.testing.deploys.scenario import DeployScenario
     from landed.testing.doubts import stage as doubts
@@ -310,15 +302,17 @@ def _played(scenario: "AnyScenario", kills: tuple[str, ...] | None, *, seed: int
     from landed.testing.invoices import stage as invoices
     from landed.testing.invoices.scenario import InvoiceScenario
 
-    match scenario:
-        case DeployScenario():  # Also a scenario of doubt; on a stage of its own.
-            return deploys.run(scenario, kill=kills, seed=seed)
-        case DoubtScenario():
-            return doubts.run(scenario, kill=kills, seed=seed)
-        case InvoiceScenario():
-            return invoices.run(scenario, kill=kills, seed=seed)
-        case _:
-            return restaurant.run(scenario, kill=kills, seed=seed)
+    seed = wants.seed
+    with base_beside(wants.store) if wants.store else nullcontext() as base:
+        match scenario:
+            case DeployScenario():  # Also a scenario of doubt; on a stage of its own.
+                return deploys.run(scenario, kill=kills, seed=seed, base=base)
+            case DoubtScenario():
+                return doubts.run(scenario, kill=kills, seed=seed, base=base)
+            case InvoiceScenario():
+                return invoices.run(scenario, kill=kills, seed=seed, base=base)
+            case _:
+                return restaurant.run(scenario, kill=kills, seed=seed, base=base)
 
 
 def _status(ran: "Ran") -> int:
@@ -338,9 +332,11 @@ def _status(ran: "Ran") -> int:
     return 1
 
 
-def _history(ran: "Ran", view: str) -> Iterator[str]:
+def _history(ran: "Ran", view: str | None) -> Iterator[str]:
     from landed.core.history import View
 
+    if view is None:
+        return
     order = "as a model is shown it" if view == "cache" else "in the order it happened"
     yield f"-- history, {order}:"
     for item in ran.history_as(View(view)):

@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from landed.cli.inbox import age
+from landed.cli.opened import STORE_VARIABLE
 from landed.core.census import FIRST_SENT_AT
 from landed.core.errors import StoreError
 from landed.core.store import Fact
@@ -29,7 +30,9 @@ NO_STORE = "none named (--store); the directory for temporary files was checked"
 
 
 @click.command()
-@click.option("--store", "url", default="", metavar="URL", help="Such as sqlite:///agent.db.")
+@click.option(
+    "--store", "url", envvar=STORE_VARIABLE, default="", metavar="URL", help="Else LANDED_STORE."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print an object instead of a table.")
 def command(url: str, as_json: bool) -> None:
     """Check Python, SQLite and the disk under a store; exit with 1 when something is wrong.

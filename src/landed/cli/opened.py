@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from landed.runtime.runtime import Runtime
 
 STORE = "sqlite:///agent.db"
+STORE_VARIABLE = "LANDED_STORE"
+"""Names the store for every command that works on the application's."""
+
 SQLITE_URL = "sqlite:///"
 SECRET = "LANDED_SECRET"
 
@@ -58,7 +61,7 @@ class Place:
 named_store = click.option(
     "--store",
     "url",
-    envvar="LANDED_STORE",
+    envvar=STORE_VARIABLE,
     default=STORE,
     show_default=True,
     metavar="URL",

@@ -6,16 +6,17 @@ from pathlib import Path
 
 import click
 
+from landed.cli.opened import named_store, require_store
 from landed.core.errors import ProposalError
 from landed.testing.timeline import Line, Timeline, replayed
 
 
 @click.command()
 @click.argument("source", metavar="FILE|SESSION")
-@click.option("--store", "store_url", default="sqlite:///agent.db", show_default=True)
+@named_store
 @click.option("--tenant", default="default", show_default=True)
 @click.option("--svg", "as_svg", is_flag=True, help="Draw it, as SVG on standard output.")
-def command(source: str, store_url: str, tenant: str, as_svg: bool) -> None:
+def command(source: str, url: str, tenant: str, as_svg: bool) -> None:
     """Print the timeline of a FILE that `landed demo NAME --json` wrote, or of a SESSION.
 
     With a SESSION it is read from the journal of the store; nothing is claimed or changed.
@@ -23,7 +24,7 @@ def command(source: str, store_url: str, tenant: str, as_svg: bool) -> None:
     if Path(source).is_file():
         title, lines = _of_file(Path(source))
     else:
-        title, lines = source, asyncio.run(_of_session(source, store_url, tenant))
+        title, lines = source, asyncio.run(_of_session(source, url, tenant))
     if as_svg:
         from landed.cli.picture import svg
 
@@ -43,14 +44,15 @@ def _of_file(path: Path) -> tuple[str, list[Line]]:
         ) from None
 
 
-async def _of_session(session: str, store_url: str, tenant: str) -> list[Line]:
+async def _of_session(session: str, url: str, tenant: str) -> list[Line]:
     from landed.stores.urls import open_store
 
-    store = await open_store(store_url)
+    require_store(url)
+    store = await open_store(url)
     try:
         timeline: Timeline = await replayed(store, tenant=tenant, session=session)
     finally:
         await store.close()
     if not timeline.lines:
-        raise ProposalError(f"{store_url} has no session {session!r} with anything in it")
+        raise ProposalError(f"{url} has no session {session!r} with anything in it")
     return timeline.lines

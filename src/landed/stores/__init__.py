@@ -1,1 +1,1 @@
-"""Where records are durable: SQLite, behind the seam `landed.core.store.Store`."""
+"""Where records are durable: SQLite or Postgres, behind the seam `landed.core.store.Store`."""

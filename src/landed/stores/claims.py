@@ -38,10 +38,12 @@ class Claims:
 
     def retire(self, worker: str, wait: bool) -> None:
         """End the worker's registration and its life here."""
-        self._writer.run(partial(self._remove, [worker]), wait=wait)
+        file = self._files.get(worker, "")
+        self._writer.run(partial(self._leave, worker, file), wait=wait)
         self._registered.discard(worker)
-        self.end(worker)
-        self._liveness.clear(worker)
+        if file:
+            self.end(worker)
+            self._liveness.clear(file)
 
     def claim(self, worker: str, now: float, limit: int, wait: bool) -> tuple[Record, ...]:
         """Take over what no living worker holds; clear away workers that are gone."""
@@ -52,9 +54,14 @@ class Claims:
         return taken
 
     def end(self, worker: str) -> None:
-        """End the life of a worker: what it holds may be claimed."""
-        self._files.pop(worker, None)
-        self._liveness.end(worker)
+        """End the life of a worker that began here: what it holds may be claimed."""
+        if file := self._files.pop(worker, ""):
+            self._liveness.end(file)
+
+    def bury(self, worker: str) -> None:
+        """Take the worker of that name for dead, also one that began at another handle."""
+        self.end(worker)
+        self._liveness.end(self._liveness.file(worker))
 
     def end_all(self) -> None:
         """End the life of every worker that began here."""
@@ -70,11 +77,16 @@ class Claims:
         self._writer.connection.execute(SQLITE.register_worker, entry)
 
     def _extend(self, worker: str, until: float, head: Head) -> None:
-        renewed = self._writer.connection.execute(SQLITE.renew_worker, (until, worker)).rowcount
+        # Another worker of that name may stand in its place: then this is a heartbeat of the dead.
+        entry = (until, worker, self._files.get(worker, ""))
+        renewed = self._writer.connection.execute(SQLITE.renew_worker, entry).rowcount
         if not renewed:
             self._registered.discard(worker)
             self.end(worker)
             raise LeaseLostError(record=f"worker {worker}", held=0, found=head.epoch)
+
+    def _leave(self, worker: str, file: str, head: Head) -> None:
+        self._writer.connection.execute(SQLITE.remove_worker, (worker, file))
 
     def _remove(self, workers: list[str], head: Head) -> None:
         self._writer.connection.execute(SQLITE.remove_workers, (many(workers),))

@@ -45,6 +45,7 @@ class Queries:
     register_worker: str
     disown: str
     renew_worker: str
+    remove_worker: str
     remove_workers: str
     sessions: str
     begin_with_erasure: str

@@ -141,8 +141,11 @@ ON CONFLICT (id) DO UPDATE SET until = excluded.until, file = excluded.file;
 -- disown: Leave to nobody what a worker of this name holds open.
 UPDATE record SET worker = '' WHERE open = 1 AND worker = :worker;
 
--- renew_worker: Extend a registration that still stands.
-UPDATE worker SET until = :until WHERE id = :id;
+-- renew_worker: Extend a registration that still is this one.
+UPDATE worker SET until = :until WHERE id = :id AND file = :file;
+
+-- remove_worker: End a registration, if it still is this one.
+DELETE FROM worker WHERE id = :id AND file = :file;
 
 -- remove_workers: End registrations.
 DELETE FROM worker WHERE id IN :ids;

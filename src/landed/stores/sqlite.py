@@ -121,7 +121,7 @@ class SqliteStore:
 
     def worker_died(self, worker: str) -> None:
         """Take the worker for dead, as if its process had been killed; for simulations."""
-        self._claims.end(worker)
+        self._claims.bury(worker)
 
     async def commit(self, changes: Changes) -> tuple[Record, ...]:
         """Write the unit whole and return the moved records as stored, once it is durable.

@@ -4,6 +4,7 @@ Each worker keeps a file locked for as long as its process lives. The lock ends 
 however it ends, so a free file means that nobody is left who could act.
 """
 
+import itertools
 import re
 from pathlib import Path
 from typing import Protocol
@@ -24,8 +25,12 @@ class Liveness(Protocol):
         """
         ...
 
-    def end(self, worker: str) -> None:
-        """Take the mark back: from now on the worker is gone. Harmless without a mark."""
+    def file(self, worker: str) -> str:
+        """Return the file of the worker that is marked under that name."""
+        ...
+
+    def end(self, file: str) -> None:
+        """Take the mark back: from now on its worker is gone. Harmless without a mark."""
         ...
 
     def is_gone(self, file: str) -> bool:
@@ -51,10 +56,14 @@ class WorkerFiles:
         self._held[worker] = lock_for_life(path)
         return worker
 
-    def end(self, worker: str) -> None:
+    def file(self, worker: str) -> str:
+        """Return its name: no two that live have the same."""
+        return worker
+
+    def end(self, file: str) -> None:
         """Take the mark back."""
         # The file stays: while it is there and free, it says that its worker is gone.
-        if lock := self._held.pop(worker, None):
+        if lock := self._held.pop(file, None):
             lock.close()
 
     def is_gone(self, file: str) -> bool:
@@ -75,25 +84,33 @@ class WorkerFiles:
 
 
 class MemoryWorkers:
-    """The same for records in memory: a worker is alive until somebody says that it died."""
+    """The same for records in memory: a worker is alive until somebody says that it died.
+
+    Who was said to have died may live on here, and another may begin under its name: so the file
+    of each is its own.
+    """
 
     def __init__(self) -> None:
-        self._alive: set[str] = set()
+        self._files: dict[str, str] = {}  # Of the living, by name.
+        self._numbers = itertools.count(1)
 
     def begin(self, worker: str) -> str:
         """Mark the worker as alive."""
-        if worker in self._alive:
+        if worker in self._files:
             raise StoreError(f"a worker named {worker} is alive; start each under a new name")
-        self._alive.add(worker)
-        return worker
+        return self._files.setdefault(worker, f"{worker}#{next(self._numbers)}")
 
-    def end(self, worker: str) -> None:
+    def file(self, worker: str) -> str:
+        """Return the file of the one that is alive under that name, or ""."""
+        return self._files.get(worker, "")
+
+    def end(self, file: str) -> None:
         """Take the mark back."""
-        self._alive.discard(worker)
+        self._files = {name: held for name, held in self._files.items() if held != file}
 
     def is_gone(self, file: str) -> bool:
         """Say whether it is surely gone."""
-        return file not in self._alive
+        return file not in self._files.values()
 
     def clear(self, file: str) -> None:
         """Nothing is left of it."""

@@ -27,11 +27,12 @@ from landed.core.operation import Operation, State
 from landed.core.store import Store
 from landed.core.tool import Tool
 from landed.runtime.parts import assemble, register
-from landed.stores.sqlite import SqliteStore, open_sqlite
+from landed.stores.sqlite import open_sqlite
 from landed.testing.acting import SESSION, Agent, read_session
 from landed.testing.booking import booking_tools, plan_for, text_tools
 from landed.testing.designs import RIGHT, Design
 from landed.testing.faults import FaultyStore, FaultyTool, Point, Points, parse_point
+from landed.testing.inline import Base
 from landed.testing.models import Change, ScriptedModel, Wanted
 from landed.testing.sim import World, current_process
 from landed.testing.timeline import Timeline
@@ -185,10 +186,10 @@ class Ran:
 class Stage:
     """The simulated world that a scenario is played in."""
 
-    def __init__(self, scenario: Scenario, world: World, store: SqliteStore) -> None:
+    def __init__(self, scenario: Scenario, world: World, base: Base) -> None:
         self.scenario = scenario
         self.world = world
-        self.base = store
+        self.base = base
         self.timeline = Timeline(now=lambda: world.timeline.now_s, services=self._services)
         self.messages: list[str] = []
         self.passed: list[tuple[Point, ...]] = []
@@ -340,13 +341,22 @@ class Witness:
             self._unwitnessed.append(f"{id} left while it was {state}")
 
 
-def run(scenario: Scenario, *, kill: Sequence[str] | None = None, seed: int | None = None) -> Ran:
-    """Play a scenario and say how it ended."""
+def run(
+    scenario: Scenario,
+    *,
+    kill: Sequence[str] | None = None,
+    seed: int | None = None,
+    base: Base | None = None,
+) -> Ran:
+    """Play a scenario and say how it ended.
+
+    `kill` are other points than its own to be killed at, `seed` is the `World`'s. `base` is the
+    empty store to play it on; without one that is SQLite in memory.
+    """
     kills = scenario.kill if kill is None else tuple(kill)
     with ExitStack() as stack:
         world = stack.enter_context(World(seed))
-        store = open_sqlite(":memory:")
-        stage = Stage(scenario, world, store)
+        stage = Stage(scenario, world, base or open_sqlite(":memory:"))
         stack.callback(stage.close)
         stage.play(kills)
         ended = world.run(stage.look, name="reader")

@@ -1,24 +1,10 @@
-"""A Postgres for the tests of its store: a server for the session, a database for each test."""
+"""Stores on Postgres for the tests of it, which get closed."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
 from landed.stores.postgres import PostgresStore, open_postgres
-from tests.stores.postgres.embedded import Server, serving
-
-
-@pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
-    with serving() as running:
-        yield running
-
-
-@pytest.fixture
-def url(server: Server) -> Iterator[str]:
-    place = server.database()
-    yield place
-    server.give_back(place)
 
 
 @pytest.fixture

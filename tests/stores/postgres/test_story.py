@@ -30,9 +30,3 @@ def test_it_ends_with_one_table_also_where_it_was_told_before(url: str) -> None:
         assert ended.returncode == 0, ended.stderr
         assert lines[-5:] == ENDS
         assert any("killed by SIGKILL" in line for line in lines)
-
-
-def test_a_store_is_named_for_the_story_alone(url: str) -> None:
-    ended = told("reply-lost", "--store", url)
-    assert ended.returncode == 2
-    assert "--store goes with `landed demo story`" in ended.stderr

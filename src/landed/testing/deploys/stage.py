@@ -13,6 +13,7 @@ from landed.runtime.runtime import Runtime
 from landed.testing.deploys.scenario import DeployScenario
 from landed.testing.deploys.scripts import PHRASES, Operator
 from landed.testing.doubts.stage import DoubtStage, play
+from landed.testing.inline import Base
 from landed.testing.models import ScriptedModel
 from landed.testing.scenario import Ran
 from landed.testing.sim import Process
@@ -51,13 +52,17 @@ class DeployStage(DoubtStage):
 
 
 def run(
-    scenario: DeployScenario, *, kill: Sequence[str] | None = None, seed: int | None = None
+    scenario: DeployScenario,
+    *,
+    kill: Sequence[str] | None = None,
+    seed: int | None = None,
+    base: Base | None = None,
 ) -> Ran:
     """Play a scenario and say how it ended; nobody is killed in these."""
     log = logging.getLogger("landed")
     log.addFilter(_is_news)
     try:
-        ran, _ = play(scenario, kill=kill, seed=seed, stage_of=DeployStage)
+        ran, _ = play(scenario, kill=kill, seed=seed, base=base, stage_of=DeployStage)
     finally:
         log.removeFilter(_is_news)
     return ran

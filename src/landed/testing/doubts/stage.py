@@ -16,7 +16,7 @@ from landed.runtime.inbox import Inbox
 from landed.runtime.parts import assemble, register
 from landed.runtime.reader import Reader
 from landed.runtime.runtime import Runtime
-from landed.stores.sqlite import SqliteStore, open_sqlite
+from landed.stores.sqlite import open_sqlite
 from landed.testing.acting import TENANT
 from landed.testing.designs import RIGHT
 from landed.testing.doubts.around import Witnessed
@@ -25,6 +25,7 @@ from landed.testing.doubts.scenario import DoubtScenario
 from landed.testing.doubts.scripts import PHRASES
 from landed.testing.doubts.teller import Teller
 from landed.testing.faults import FaultyStore, FaultyTool, Point, Points, parse_point
+from landed.testing.inline import Base
 from landed.testing.models import ScriptedModel
 from landed.testing.scenario import PROCESSES_MAX, Ran, Witness, read_session
 from landed.testing.sim import World, current_process
@@ -39,10 +40,10 @@ class DoubtStage:
 
     lease: Lease | None = SELDOM
 
-    def __init__(self, scenario: DoubtScenario, world: World, store: SqliteStore) -> None:
+    def __init__(self, scenario: DoubtScenario, world: World, base: Base) -> None:
         self.scenario = scenario
         self.world = world
-        self.base = store
+        self.base = base
         self.place: Place = scenario.place(world)
         self.timeline = Timeline(now=lambda: world.timeline.now_s, services=self._services)
         self.messages: list[str] = []
@@ -156,10 +157,14 @@ class Read:
 
 
 def run(
-    scenario: DoubtScenario, *, kill: Sequence[str] | None = None, seed: int | None = None
+    scenario: DoubtScenario,
+    *,
+    kill: Sequence[str] | None = None,
+    seed: int | None = None,
+    base: Base | None = None,
 ) -> Ran:
-    """Play a scenario and say how it ended."""
-    ran, _ = play(scenario, kill=kill, seed=seed)
+    """Play a scenario and say how it ended; see `landed.testing.scenario.run`."""
+    ran, _ = play(scenario, kill=kill, seed=seed, base=base)
     return ran
 
 
@@ -169,12 +174,13 @@ def play(
     kill: Sequence[str] | None = None,
     seed: int | None = None,
     stage_of: type[DoubtStage] = DoubtStage,
+    base: Base | None = None,
 ) -> tuple[Ran, DoubtStage]:
     """Play a scenario; returns how it ended, and the stage as it was left, its place closed."""
     kills = scenario.kill if kill is None else tuple(kill)
     with ExitStack() as stack:
         world = stack.enter_context(World(seed))
-        stage = stage_of(scenario, world, open_sqlite(":memory:"))
+        stage = stage_of(scenario, world, base or open_sqlite(":memory:"))
         stack.callback(stage.place.close)
         stage.play(kills)
         read = world.run(partial(_look, stage.base), name="reader").result
@@ -203,7 +209,7 @@ def agree(operations: Sequence[Operation], place: Place) -> bool:
     return sorted(landed) == sorted(place.made())
 
 
-async def _look(base: SqliteStore) -> Read:
+async def _look(base: Base) -> Read:
     """Read what is recorded; nothing is claimed."""
     store = base.open_again()
     items, operations = await read_session(store)

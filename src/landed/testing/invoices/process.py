@@ -1,7 +1,8 @@
-"""The agent of the invoice demo as an operating-system process: HTTP, SMTP and a SQLite file.
+"""The agent of the invoice demo as an operating-system process: HTTP, SMTP and a store.
 
-    python -m landed.testing.invoices.process --store agent.db --invoicing http://127.0.0.1:8000 \
-        --smtp 2525 --mailbox mailbox.db [--scenario invoice] [--lang en] [--kill POINT]
+    python -m landed.testing.invoices.process --store sqlite:///agent.db --smtp 2525 \
+        --invoicing http://127.0.0.1:8000 --mailbox mailbox.db [--scenario invoice] [--lang en] \
+        [--again] [--lease SECONDS] [--kill POINT]
 
 prints each line of its timeline as an object, then its report; as in `landed.testing.agent`.
 """
@@ -11,15 +12,15 @@ import asyncio
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 
 from landed.core.canonical import Json
+from landed.core.lease import Lease
 from landed.core.tool import Tool
 from landed.runtime.opened import Settings
 from landed.runtime.parts import assemble, register
-from landed.stores.sqlite import open_sqlite
+from landed.stores.urls import open_store
 from landed.testing.agent import die, print_line, print_plain, remember
 from landed.testing.faults import FaultyStore, FaultyTool, Points, parse_point
 from landed.testing.invoices.clerk import Clerk
@@ -47,6 +48,7 @@ class Asked:
     smtp: int
     mailbox: str
     kill: str = ""
+    lease: Lease = field(default_factory=Lease)
     again: bool = False
 
 
@@ -56,13 +58,15 @@ async def act(asked: Asked) -> dict[str, Json]:
     points = Points(die=die, kill=parse_point(asked.kill) if asked.kill else None)
     timeline = Timeline(now=time.time, listener=print_line)
     messages: list[str] = []
-    store = FaultyStore(open_sqlite(asked.store), points=points, committed=timeline.committed)
+    opened = await open_store(asked.store)
+    store = FaultyStore(opened, points=points, committed=timeline.committed)
     with Mailbox(asked.mailbox) as box:
         rt = assemble(
             store,
             tools=register(FaultyTool(tool, points) for tool in _tools(asked, box)),
             settings=Settings(language=kept.language),
             permissions=Office(),
+            lease=asked.lease,
         )
         async with rt:
             if asked.again:
@@ -87,12 +91,14 @@ def _tools(asked: Asked, box: Mailbox) -> list[Tool]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m landed.testing.invoices.process")
-    parser.add_argument("--store", required=True, help="its SQLite file")
+    parser.add_argument("--store", required=True, help="its URL")
     parser.add_argument("--invoicing", required=True, help="the invoicing service's URL")
     parser.add_argument("--smtp", required=True, type=int, help="the mail server's port")
     parser.add_argument("--mailbox", required=True, help="the mailbox's SQLite file, to look into")
     parser.add_argument("--scenario", default="invoice", choices=sorted(INVOICES_BY_NAME))
     parser.add_argument("--lang", default="en", choices=LANGUAGES, help="what the user speaks")
+    parser.add_argument("--again", action="store_true", help="the store at that URL knows it")
+    parser.add_argument("--lease", type=float, default=30.0, help="seconds that its claims stand")
     parser.add_argument("--kill", default="", help="the point at which it kills itself")
     return parser
 
@@ -112,7 +118,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         smtp=given.smtp,
         mailbox=given.mailbox,
         kill=kill,
-        again=Path(given.store).exists(),
+        lease=Lease(lease_s=given.lease, beat_s=given.lease / 3),
+        again=given.again,
     )
     print_plain(asyncio.run(act(asked)))
 

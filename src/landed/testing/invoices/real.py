@@ -1,4 +1,4 @@
-"""The invoice demo with nothing simulated away: processes, HTTP, SMTP, SQLite, a real SIGKILL.
+"""The invoice demo with nothing simulated away: processes, HTTP, SMTP, a store, a real SIGKILL.
 
 The invoicing service, the mailbox and the agent are processes of their own. What ends it are the
 service's own books, fetched over HTTP, and what is in the mailbox.
@@ -22,11 +22,12 @@ import httpx2
 
 from landed.core.history import Item, View
 from landed.core.operation import Operation, State
-from landed.stores.sqlite import open_sqlite
+from landed.stores.urls import open_store
+from landed.testing.beside import store_beside
 from landed.testing.invoices.scenario import InvoiceScenario, held, made
 from landed.testing.invoicing import CONTACTS
 from landed.testing.scenario import Ran, pair_up, read_session
-from landed.testing.story import AGENT_MAX_S, ANSWER_MAX_S, Gone, shortened
+from landed.testing.story import AGENT_MAX_S, ANSWER_MAX_S, LEASE_S, Gone, shortened
 from landed.testing.timeline import Line, Timeline
 from landed.testing.worlds import mailbox, serve
 from landed.testing.worlds.invoicing import Invoicing
@@ -38,13 +39,14 @@ REAL = ("invoice", "invoice-redeploy")
 """The scenarios that are played for real unless a simulation is asked for."""
 
 
-def tell(scenario: InvoiceScenario, say: Callable[[Line], None]) -> Ran:
+def tell(scenario: InvoiceScenario, say: Callable[[Line], None], *, store: str = "") -> Ran:
     """Let a scenario happen, handing each line to `say` as it does, and return how it ended.
 
     A kill that did not happen, or at which the mail was not durably `sent`, is not as described.
-    Raises `WorldStartError` where a process does not start.
+    With the URL of a `store` it is told on one of its own beside that. Raises `WorldStartError`
+    where a process does not start, and as `store_beside` does.
     """
-    with _place(scenario, say) as place:
+    with _place(scenario, say, store) as place:
         return place.play()
 
 
@@ -53,7 +55,7 @@ class Place:
     """The processes of one run, while it is told."""
 
     scenario: InvoiceScenario
-    store: Path
+    store: str
     mailbox: Path
     invoicing: ServedWorld
     mails: ServedWorld
@@ -75,7 +77,7 @@ class Place:
             self.desk.post("/contacts", json=dict(contact)).raise_for_status()
         self._services(until=time.time())
         killed = [self._killed(point) for point in self.scenario.kill]
-        last = self._agent()
+        last = self._agent(again=bool(killed))
         self._add(f"agent {last.pid} has answered and ends with exit status {last.status}")
         self._services(until=time.time())
         books, mails = self.desk.get("/books").raise_for_status().json(), self.box.mails()
@@ -106,19 +108,22 @@ class Place:
         self.timeline.add("store", f"{last.tool} is `{last.state}`{doubt}", operation=last.id)
         return agent.was_killed and last.state is State.SENT
 
-    def _agent(self, kill: str = "") -> Gone:
+    def _agent(self, kill: str = "", *, again: bool = False) -> Gone:
         """Run an agent process to its end, repeating its lines as they come."""
         command = [sys.executable, "-m", "landed.testing.invoices.process"]
-        command += ["--store", str(self.store), "--invoicing", self.invoicing.url]
+        command += ["--store", self.store, "--invoicing", self.invoicing.url]
         command += ["--smtp", self.mails.url.rpartition(":")[2], "--mailbox", str(self.mailbox)]
         command += ["--scenario", self.scenario.name, "--lang", self.scenario.language]
         command += ["--kill", kill] if kill else []
+        command += ["--again"] if again else []
+        # Where only a lease says who is alive, a short one keeps the story short.
+        command += [] if self.store.startswith("sqlite:") else ["--lease", str(LEASE_S)]
         report: dict[str, Any] = {}
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             bound = threading.Timer(AGENT_MAX_S, process.kill)
             bound.start()
             what = f"will be killed at {kill}" if kill else "goes to the end"
-            self._add(f"agent {process.pid} opens {self.store.name}; it {what}")
+            self._add(f"agent {process.pid} opens the store; it {what}")
             assert process.stdout is not None
             for printed in process.stdout:
                 report = json.loads(printed)
@@ -158,15 +163,16 @@ class Place:
 
 
 @contextmanager
-def _place(scenario: InvoiceScenario, say: Callable[[Line], None]) -> Generator[Place]:
+def _place(scenario: InvoiceScenario, say: Callable[[Line], None], store: str) -> Generator[Place]:
     """Start the services as processes, in a directory that is removed afterwards."""
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="landed-invoice-")))
         books, mails = _started(scenario, place, stack)
+        own = stack.enter_context(store_beside(store)) if store else ""
         desk = httpx2.Client(base_url=books.url, timeout=ANSWER_MAX_S)
         yield Place(
             scenario=scenario,
-            store=place / "agent.db",
+            store=own or f"sqlite:///{place}/agent.db",
             mailbox=place / "mailbox.db",
             invoicing=books,
             mails=mails,
@@ -197,8 +203,8 @@ def _started(
     return coming[0].result(), coming[1].result()
 
 
-async def _read(path: Path, view: View) -> tuple[tuple[Item, ...], list[Operation]]:
-    store = open_sqlite(str(path))
+async def _read(url: str, view: View) -> tuple[tuple[Item, ...], list[Operation]]:
+    store = await open_store(url)
     try:
         return await read_session(store, view=view)
     finally:

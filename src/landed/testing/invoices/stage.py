@@ -13,9 +13,10 @@ from landed.core.store import Store
 from landed.core.tool import Tool
 from landed.runtime.opened import Settings
 from landed.runtime.parts import assemble, register
-from landed.stores.sqlite import SqliteStore, open_sqlite
+from landed.stores.sqlite import open_sqlite
 from landed.testing.designs import RIGHT
 from landed.testing.faults import FaultyStore, FaultyTool, Point, Points, parse_point
+from landed.testing.inline import Base
 from landed.testing.invoices.clerk import OURS, Clerk, LeavingError, Manner
 from landed.testing.invoices.office import Office, office_tools
 from landed.testing.invoices.post import Post, PostedMail
@@ -38,10 +39,10 @@ START = "2026-10-19T09:00:00Z"
 class InvoiceStage:
     """The simulated world that an invoice scenario is played in."""
 
-    def __init__(self, scenario: InvoiceScenario, world: World, store: SqliteStore) -> None:
+    def __init__(self, scenario: InvoiceScenario, world: World, base: Base) -> None:
         self.scenario = scenario
         self.world = world
-        self.base = store
+        self.base = base
         self.timeline = Timeline(now=lambda: world.timeline.now_s, services=self._services)
         self.messages: list[str] = []
         self.passed: list[tuple[Point, ...]] = []
@@ -175,21 +176,29 @@ def _stay(_: Manner) -> None:
 
 
 def run(
-    scenario: InvoiceScenario, *, kill: Sequence[str] | None = None, seed: int | None = None
+    scenario: InvoiceScenario,
+    *,
+    kill: Sequence[str] | None = None,
+    seed: int | None = None,
+    base: Base | None = None,
 ) -> Ran:
-    """Play a scenario and say how it ended."""
-    ran, _ = play(scenario, kill=kill, seed=seed)
+    """Play a scenario and say how it ended; see `landed.testing.scenario.run`."""
+    ran, _ = play(scenario, kill=kill, seed=seed, base=base)
     return ran
 
 
 def play(
-    scenario: InvoiceScenario, *, kill: Sequence[str] | None = None, seed: int | None = None
+    scenario: InvoiceScenario,
+    *,
+    kill: Sequence[str] | None = None,
+    seed: int | None = None,
+    base: Base | None = None,
 ) -> tuple[Ran, InvoiceStage]:
     """Play a scenario; returns how it ended, and the stage as it was left, its services closed."""
     kills = scenario.kill if kill is None else tuple(kill)
     with ExitStack() as stack:
         world = stack.enter_context(World(seed, START))
-        stage = InvoiceStage(scenario, world, open_sqlite(":memory:"))
+        stage = InvoiceStage(scenario, world, base or open_sqlite(":memory:"))
         stack.callback(stage.close)
         stage.play(kills)
         read = world.run(partial(_look, stage.base), name="reader").result
@@ -212,9 +221,7 @@ def play(
     return ran, stage
 
 
-async def _look(
-    base: SqliteStore,
-) -> tuple[tuple[Item, ...], tuple[Item, ...], list[Operation]]:
+async def _look(base: Base) -> tuple[tuple[Item, ...], tuple[Item, ...], list[Operation]]:
     """Read both orders of the history, and the operations; nothing is claimed."""
     store = base.open_again()
     items, operations = await read_session(store)
