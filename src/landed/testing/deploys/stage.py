@@ -8,6 +8,7 @@ import logging
 from collections.abc import Sequence
 from functools import partial
 
+from landed.core.errors import LeaseLostError
 from landed.core.lease import Lease
 from landed.runtime.runtime import Runtime
 from landed.testing.deploys.scenario import DeployScenario
@@ -70,4 +71,5 @@ def run(
 
 def _is_news(record: logging.LogRecord) -> bool:
     """Leave out that a worker stops because it was replaced: it is a line of the timeline."""
-    return "taken for dead" not in str(record.msg)
+    said = record.args if isinstance(record.args, tuple) else ()
+    return not any(isinstance(one, LeaseLostError) for one in said)
