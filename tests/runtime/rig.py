@@ -17,7 +17,7 @@ from landed.core.tool import Call, Tool
 from landed.runtime.opened import Settings
 from landed.runtime.parts import assemble, register
 from landed.runtime.runtime import Runtime
-from landed.stores.sqlite import open_sqlite
+from landed.stores.sqlite import SqliteStore, open_sqlite
 from landed.testing.faults import FaultyStore, Point, Points
 from landed.testing.inline import Base
 from landed.testing.sim import Process, World, current_process
@@ -226,6 +226,12 @@ class Rig:
         self.far = FarSide(self.world)
         self.workers = 0
         self.unwitnessed: list[str] = []
+
+    @property
+    def sqlite(self) -> SqliteStore:
+        """Its store, for a test that reaches below the seam."""
+        assert isinstance(self.base, SqliteStore)
+        return self.base
 
     def start(self, script: Script[T], *tools: Tool) -> Process[T]:
         """Start an agent's process; `w1` is the name of the first one's worker, and so on."""

@@ -57,7 +57,7 @@ def office() -> Iterator[OfficeRig]:
 
 def outside(rig: Rig, act: Callable[[SqliteStore], Awaitable[T]]) -> T:
     """Do something with the store while no agent runs."""
-    return rig._outside(lambda: act(rig.base.open_again()))
+    return rig._outside(lambda: act(rig.sqlite.open_again()))
 
 
 def erase(rig: Rig, erasure: Erasure = AS_ASKED, **chosen: object) -> Tally:
@@ -83,13 +83,13 @@ def noted(rig: Rig) -> Confirmed:
 def test_the_details_go_and_everything_else_stays(rig: Rig) -> None:
     value = noted(rig)
     before = outside(rig, journal_of)
-    names = dict(rig.base._opened.reader.execute("SELECT name, record FROM name"))
+    names = dict(rig.sqlite._opened.reader.execute("SELECT name, record FROM name"))
     assert erase(rig, record=value.operation).erased == 3
     after = outside(rig, journal_of)
     assert [e.hash for e in after[: len(before)]] == [e.hash for e in before]
     assert [e.event for e in after[len(before) :]] == ["erased"] * 3
     assert SECRET not in "".join((e.body or b"").decode() for e in after)
-    assert dict(rig.base._opened.reader.execute("SELECT name, record FROM name")) == names
+    assert dict(rig.sqlite._opened.reader.execute("SELECT name, record FROM name")) == names
     assert names["ask/default/main/in-1/c1"] == value.operation
     assert names["unique/default/note%2F7"] == value.operation
 

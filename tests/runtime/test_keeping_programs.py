@@ -110,7 +110,7 @@ class Program:
             await getattr(rt, verb)(plan, principal="ana")
 
     def outside(self, act: Callable[[SqliteStore], Awaitable[T]]) -> T:
-        return self.rig._outside(lambda: act(self.rig.base.open_again()))
+        return self.rig._outside(lambda: act(self.rig.sqlite.open_again()))
 
 
 async def glimpsed(store: SqliteStore) -> list[tuple[Glimpse, ...]]:
@@ -168,13 +168,13 @@ def erased_and_read(
 ) -> None:
     before = {each.id: each for each in program.outside(records_of)}
     every = program.outside(glimpsed)
-    names = dict(program.rig.base._opened.reader.execute("SELECT name, record FROM name"))
+    names = dict(program.rig.sqlite._opened.reader.execute("SELECT name, record FROM name"))
     erasure = replace(AS_ASKED, at=now)
     tally = program.outside(lambda store: keeper_of(store).erase(selection, erasure))
     after = {each.id: each for each in program.outside(records_of)}
     entries = program.outside(journal_of)
     said = program.outside(lambda store: said_of(store, now=now))
-    assert dict(program.rig.base._opened.reader.execute("SELECT name, record FROM name")) == names
+    assert dict(program.rig.sqlite._opened.reader.execute("SELECT name, record FROM name")) == names
     gone = {entry.id for entry in entries if entry.event == "erased"}
     for strand in every:
         if why_not(strand, now):

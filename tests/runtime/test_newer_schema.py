@@ -1,7 +1,6 @@
 """A newer `landed` takes over a store while an older one works on it: the older one stops."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
@@ -9,7 +8,6 @@ from landed.core.errors import NewerSchemaError, StoreError
 from landed.core.operation import State
 from landed.core.value import Confirmed, Value
 from landed.runtime.runtime import Runtime
-from landed.stores.sqlite import SqliteStore
 from tests.runtime.rig import Rig, Wire, booking
 
 pytestmark = pytest.mark.fault("X42")
@@ -19,15 +17,9 @@ SLOW = Wire(replies_s=60.0)
 OUTGROWN = "asks for writers of version 9000.*; upgrade landed. Nothing was changed"
 
 
-def writer_of(rig: Rig) -> Any:
-    """The writing connection of its store, which is SQLite."""
-    assert isinstance(rig.base, SqliteStore)
-    return rig.base._opened.writer
-
-
 def migrate(rig: Rig, *, back: bool = False) -> None:
     """Change the schema as a newer `landed` does, or stand for that newer one from here on."""
-    connection = writer_of(rig)
+    connection = rig.sqlite._opened.writer
     if back:
         connection.execute("DELETE FROM migration WHERE version = 9000")
     else:
@@ -81,7 +73,7 @@ def test_one_that_starts_on_a_newer_schema_claims_nothing(rig: Rig) -> None:
 
 
 def test_a_newer_schema_that_older_writers_may_write_stops_nobody(rig: Rig) -> None:
-    connection = writer_of(rig)
+    connection = rig.sqlite._opened.writer
     connection.execute("INSERT INTO migration VALUES (9000, 'far', 'x', 1)")
 
     async def script(rt: Runtime) -> Value:
