@@ -1,6 +1,5 @@
 """What tests of keeping share: every read that there is, the whole chain, and who has things go."""
 
-import math
 from collections.abc import Sequence
 
 from landed.core.changes import Kind, Record
@@ -14,7 +13,6 @@ from landed.runtime.reader import Reader
 from landed.stores.sqlite import SqliteStore
 from landed.testing.timeline import replayed
 
-DAY_S = 86_400.0
 LATER = 4e9  # Long after anything in a test: UTC, seconds since the epoch.
 AS_ASKED = Erasure(by="ana", why="she asked for it", at=LATER)
 
@@ -74,6 +72,3 @@ async def _said_of_one(
     if record.kind is Kind.OPERATION:
         said.append(repr(reader.value(await reader.operation(record.id))))
     return said
-
-
-NEVER = math.inf

@@ -192,6 +192,7 @@ class Keeper:
                 contracts = await self._contracts(each.record, reader)
                 seen.append(glimpse(each, contracts))
             after = page[-1].record.made
+            await asyncio.sleep(0)
         return strands(seen)
 
     async def _contracts(self, record: Record, reader: Reader) -> dict[str, Contract]:
@@ -240,6 +241,7 @@ class Keeper:
 
     async def _archived(self, record: Record) -> Archived:
         entries = await self._entries(record.id)
+        await asyncio.sleep(0)  # A read of SQLite lets nobody else run; others of this loop may.
         return Archived(record=record, entries=tuple(e for e in entries if e.seq <= record.last))
 
     async def _entries(self, record: str) -> list[Entry]:
