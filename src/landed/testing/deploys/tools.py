@@ -98,7 +98,9 @@ class Deployments:
         )
 
 
-def fenced(url: str, transport: httpx2.AsyncBaseTransport) -> list[Tool]:
+def fenced(
+    url: str, transport: httpx2.AsyncBaseTransport, *, deadline_s: float = DEADLINE_S
+) -> list[Tool]:
     """Return the tools for a cluster that checks epochs: each update carries that of its claim."""
     cluster = Deployments(url, transport)
 
@@ -111,7 +113,7 @@ def fenced(url: str, transport: httpx2.AsyncBaseTransport) -> list[Tool]:
         target=("{name}",),
         lookup=cluster.find,
         raises=one_request,
-        deadline_s=DEADLINE_S,
+        deadline_s=deadline_s,
         says=SAYS,
     )
     async def deploy(
