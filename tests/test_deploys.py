@@ -6,17 +6,25 @@ it.
 
 import logging
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
+import httpx2
 import pytest
 from click.testing import CliRunner
 
 from landed.cli.main import landed
+from landed.core.tool import Tool
+from landed.testing.deploys.fleet import Fleet
 from landed.testing.deploys.scenario import DeployScenario
 from landed.testing.deploys.scenarios import DEPLOYS, DEPLOYS_BY_NAME
 from landed.testing.deploys.stage import run
+from landed.testing.deploys.tools import SAYS
 from landed.testing.scenario import Ran
+from landed.testing.worlds.cluster import Cluster
+from landed.tools.http import HttpTool
+from landed.tools.listing import Listing
+from landed.tools.shaping import Shape
 from tests.reading import at, held, texts
 
 GOLDEN = Path(__file__).parent / "golden" / "deploys"
@@ -108,6 +116,42 @@ def test_a_receiver_that_checks_epochs_refuses_what_leaves_late() -> None:
     # The roll-back is a new plan of the successor, and its epoch the larger one.
     assert at(ran, "cluster", "refused a late update: epoch 2 is older than 4") > at(ran, "resume")
     assert held(ran, "cluster")[0] == "web runs v1 at 100 %"
+
+
+def over_http(url: str, transport: httpx2.AsyncBaseTransport) -> list[Tool]:
+    """The same deployment without code: `fence` names the header that carries the epoch."""
+    history = Listing(
+        url=f"{url}/objects/{{name}}/history",
+        items="versions",
+        id="metadata.resourceVersion",
+        key="metadata.annotations.updated-by",
+    )
+    deploy = HttpTool(
+        name="deploy",
+        effect="reversible",
+        url=f"PATCH {url}/objects/{{name}}",
+        arguments={"name": str, "release": str, "percent": int},
+        shape=Shape(fills={"spec.release": "{release}", "spec.percent": "{percent}"}),
+        keyed="Idempotency-Key",
+        compares_payload=True,
+        fence="X-Epoch",
+        lookup=history,
+        transport=transport,
+        target=("{name}",),
+        says=SAYS,
+    )
+    return [deploy]
+
+
+@pytest.mark.req("S4-26", "S4-27")
+def test_the_epoch_reaches_an_http_service_in_the_header_that_the_contract_names() -> None:
+    """As by the parameter of a function."""
+    settings = Cluster(checks_epochs=True)
+    there = partial(Fleet, reached=over_http, settings=settings)
+    ran = run(replace(DEPLOYS_BY_NAME["deploy-zombie"], place=lambda world: there(world=world)))
+
+    assert ran.as_described is True
+    assert at(ran, "cluster", "refused a late update: epoch 2 is older than 4") > at(ran, "resume")
 
 
 @pytest.mark.req("F4-09", "S4-26")

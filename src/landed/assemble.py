@@ -7,9 +7,10 @@ from pathlib import Path
 from landed.core.errors import ContractError
 from landed.core.onlooker import Onlooker
 from landed.core.pacing import Pacing
+from landed.core.store import Store
 from landed.core.tool import Tool
 from landed.runtime.archive import Archive
-from landed.runtime.clock import WallClock
+from landed.runtime.clock import MACHINE
 from landed.runtime.guarding import guarded
 from landed.runtime.keeping import Keeper, Retention, Tally
 from landed.runtime.notifying import Notify
@@ -46,7 +47,7 @@ async def open_runtime(
     """
     secrets = (secret,) if isinstance(secret, bytes) else tuple(secret) or (b"",)
     permitted, watching = _permitted(register(tools), permissions), guarded(telemetry)
-    opened = await open_store(store, secret=secrets[0], older=secrets[1:], wrote=watching.wrote)
+    opened = await _opened(store, secrets, watching)
     try:
         async with assemble(
             opened,
@@ -79,9 +80,16 @@ async def keep_store(
     try:
         archive = Archive(place=Path(retention.to), secrets=secrets) if retention.to else None
         keeper = Keeper(store=opened, keeping=opened.keeping(), archive=archive)
-        return await keeper.keep(retention, by=by, now=WallClock().now())
+        return await keeper.keep(retention, by=by, now=MACHINE.now())
     finally:
         await opened.close()
+
+
+async def _opened(url: str, secrets: Sequence[bytes], watching: Onlooker) -> Store:
+    """Open the store; it tells the time of leases by the clock of this process, as workers do."""
+    secret, *older = secrets
+    wrote, clock = watching.wrote, MACHINE.now
+    return await open_store(url, secret=secret, older=tuple(older), wrote=wrote, clock=clock)
 
 
 def _permitted(tools: dict[str, Tool], permissions: Permissions | None) -> dict[str, Tool]:

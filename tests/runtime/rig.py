@@ -212,7 +212,8 @@ class Rig:
     """A world, its store, its far side, and how to run agents in it one after the other.
 
     Every send is witnessed: unless its operation is durably sent by then, `check` fails; also when
-    one is sent again before the service was asked about the send before it, and answered.
+    one is sent again before the service was asked about the send before it, and answered. Processes
+    are killed at `kill_at`, or only paused there.
     """
 
     world: World
@@ -220,6 +221,7 @@ class Rig:
     lease: Lease | None = None
     wrap: Callable[[Store], Any] = lambda store: store
     kill_at: Point | None = None
+    only_pauses: bool = False
 
     def __post_init__(self) -> None:
         self.base = new_base(self.world)
@@ -308,7 +310,10 @@ class Rig:
                 self.unwitnessed.append(f"{call.operation} left before its record said so")
 
         self.far.witness = see
-        points = Points(die=process.crash, kill=self.kill_at)
+        points = Points(
+            die=(lambda _: process.pause()) if self.only_pauses else process.crash,
+            kill=self.kill_at,
+        )
         store = FaultyStore(self.base.open_again(), points=points, alive=process.require_alive)
         rt = assemble(
             self.wrap(store),

@@ -19,7 +19,6 @@ from landed.core.errors import LeaseLostError
 from landed.core.key import Ask
 from landed.core.lease import Lease
 from landed.core.tool import Tool
-from landed.core.value import Unknown
 from landed.runtime.parts import assemble, register
 from landed.runtime.runtime import Runtime
 from landed.stores.urls import open_store
@@ -75,10 +74,7 @@ async def sleep(rt: Runtime, world: str) -> None:
 async def work(rt: Runtime, world: str) -> None:
     tool, arguments = CALLS[world]
     # The lease of the one before may have a moment to go: the same call waits for its end.
-    value = await rt.perform(tool, arguments, ask=Ask(call_id="c1"))
-    while isinstance(value, Unknown):
-        await asyncio.sleep(0.2)
-        value = await rt.status(value.operation)
+    value = await rt.perform(tool, arguments, ask=Ask(call_id="c1"), patience_s=LONG_S)
     if world == "cluster":
         value = await rt.perform("deploy", BACK, ask=Ask(call_id="c2"))
     say(value=type(value).__name__)

@@ -1,8 +1,9 @@
 """Time, ids and chance as arguments: the seams that a simulation replaces, and the real ones."""
 
+import math
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 
@@ -27,12 +28,29 @@ class Ids(Protocol):
 
 
 class WallClock:
-    """The machine's clock."""
+    """The machine's clock, but for that it never goes back while this process lives.
+
+    Set forward it is followed: what is bounded in time ends early. Set back it is not: the time
+    that has passed (`passed`, seconds from anywhere) counts on from what was shown before, so that
+    nothing that was over begins again, and no lease or deadline becomes longer.
+    """
+
+    def __init__(
+        self, wall: Callable[[], float] = time.time, passed: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._wall = wall
+        self._passed = passed
+        self._began = -math.inf
 
     def now(self) -> float:
-        """Return the machine's time."""
-        return time.time()
+        """Return the machine's time, or the time that it would show had it not been set back."""
+        passed = self._passed()
+        self._began = max(self._began, self._wall() - passed)
+        return passed + self._began
 
+
+MACHINE = WallClock()
+"""The clock of this process: one for all that it opens, so that they agree."""
 
 PREFIXES: Mapping[str, str] = {"operation": "op-", "input": "in-", "turn": "turn-"}
 

@@ -20,7 +20,7 @@ from landed.core.rules import RULES, Rules
 from landed.core.schedule import Schedule
 from landed.core.store import Store
 from landed.core.tool import Tool
-from landed.runtime.clock import Clock, Ids, RandomIds, WallClock
+from landed.runtime.clock import MACHINE, Clock, Ids, RandomIds
 from landed.runtime.desk import WhatNext
 from landed.runtime.driver import Driver
 from landed.runtime.foreseeing import Foreseer
@@ -69,7 +69,7 @@ def assemble(
     **parts: Unpack[Parts],
 ) -> Runtime:
     """Join parts into a runtime that is not entered yet: for simulation, tests and other faces."""
-    bounds, time = settings or Settings(), parts.get("clock") or WallClock()
+    bounds, time = settings or Settings(), parts.get("clock") or MACHINE
     foreseer = Foreseer(
         tools=tools,
         permissions=parts.get("permissions") or NobodyMay(),
