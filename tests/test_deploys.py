@@ -102,7 +102,7 @@ def test_whoever_wakes_writes_nothing_here_and_stops_with_a_sentence(
     woke = at(ran, "resume")
     assert at(ran, "fenced", "op-a2") > woke
     (stopped,) = texts(ran, "stopped")
-    assert "the worker that holds it goes on with it" in stopped
+    assert "another worker goes on with what it held" in stopped
     # What the sleeper had under way is told of by its successor alone.
     known = [line for line in texts(ran, "tool.result") if line.startswith("T1")]
     assert len(known) <= 2

@@ -96,12 +96,17 @@ class StaleWriteError(StoreError):
 
 
 class LeaseLostError(StoreError):
-    """Another worker claimed `record` with a later epoch; this worker must leave it alone."""
+    """Another worker claimed `record` with a later epoch; this worker must leave it alone.
+
+    Of a worker's registration, which has no epoch, `held` and `found` are 0.
+    """
 
     def __init__(self, *, record: str, held: int, found: int) -> None:
         super().__init__(
             f"the claim on {record} was lost: it is held under epoch {found}, not {held}; "
             "the worker that holds it goes on with it"
+            if found
+            else f"the claim on {record} was lost; another worker goes on with what it held"
         )
         self.record = record
         self.held = held

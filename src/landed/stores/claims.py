@@ -83,7 +83,7 @@ class Claims:
         if not renewed:
             self._registered.discard(worker)
             self.end(worker)
-            raise LeaseLostError(record=f"worker {worker}", held=0, found=head.epoch)
+            raise LeaseLostError(record=f"worker {worker}", held=0, found=0)
 
     def _leave(self, worker: str, file: str, head: Head) -> None:
         self._writer.connection.execute(SQLITE.remove_worker, (worker, file))
