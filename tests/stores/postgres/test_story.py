@@ -23,6 +23,7 @@ def told(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
+@pytest.mark.timeout(300)  # Cut short, its agents would live on and work on the next test's store.
 def test_it_ends_with_one_table_also_where_it_was_told_before(url: str) -> None:
     for _ in range(2):
         ended = told("story", "--store", url)
