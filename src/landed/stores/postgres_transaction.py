@@ -246,9 +246,18 @@ async def _end(connection: Connection, last: Last | None) -> Cursor:
     """Run what is left and COMMIT; what fails leaves the transaction to be rolled back."""
     if last is None:
         return await run(connection, "COMMIT")
-    async with connection.pipeline():
-        await run(connection, *last)
-        return await run(connection, "COMMIT")
+    failed: psycopg.Error | None = None
+    try:
+        async with connection.pipeline():
+            try:
+                await run(connection, *last)
+                return await run(connection, "COMMIT")
+            except psycopg.Error as error:
+                failed = error
+    except psycopg.Error as error:
+        failed = failed or error  # Its end tells only that something failed before.
+    assert failed is not None
+    raise failed
 
 
 async def was_committed(connection: Connection, xid: str, mark: Mark) -> bool | None:

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from landed.core.changes import Changes, Hold
-from landed.core.errors import StoreError
+from landed.core.errors import StaleWriteError, StoreError
 from landed.stores import postgres, postgres_line, postgres_transaction
 from landed.stores.postgres import READERS_MAX, PostgresStore
 from landed.stores.postgres_line import Connection, connect, rows
@@ -325,3 +325,16 @@ async def gone(server: Server, url: str) -> None:
         "SELECT (count(*) = 0)::int FROM pg_stat_activity "
         f"WHERE datname = '{server.name(url)}' AND backend_type = 'client backend'",
     )
+
+
+async def test_conflict_after_conflict_is_told_as_one_and_logs_nothing(
+    opened: Callable, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also where the server says early that the statement before COMMIT failed."""
+    store: PostgresStore = await opened()
+    before = await inserted(store, "op-1")
+    await store.commit(Changes(moves=(moved(before, "sent"),)))
+    for _ in range(50):
+        with pytest.raises(StaleWriteError):
+            await store.commit(Changes(moves=(moved(before, "unknown"),)))
+    assert caplog.messages == []
