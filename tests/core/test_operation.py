@@ -56,6 +56,10 @@ unknown    closed_empty    > failed
 unknown    absent_for_good > failed
 unknown    assumed         > assumed
 unknown    gave_up         > undecided
+recorded   restored        > unknown
+sent       restored        > unknown
+resent     restored        > unknown
+accepted   restored        > unknown
 unknown    resent          > resent
 resent     acknowledged    > confirmed
 resent     accepted        > accepted
@@ -85,6 +89,7 @@ STAYS = {
     "blocked": "recorded",
     "looked": "accepted unknown assumed undecided",
     "closing": "unknown undecided",
+    "restored": "unknown",
     "unwanted": "sent resent accepted unknown",
     "told": "recorded sent resent accepted unknown assumed undecided",
     "noted": "undecided",

@@ -180,7 +180,7 @@ def _acknowledged(
 
 def _is_only_send(operation: Operation) -> bool:
     """Whether no other send of it than one can have left this machine."""
-    return operation.tries - len(operation.unsent) == 1
+    return operation.tries - len(operation.unsent) == 1 and not operation.restored
 
 
 def _refused(operation: Operation, back: Replied, reason: str) -> Moved | None:

@@ -9,6 +9,7 @@ from landed.core.canonical import Json
 from landed.core.contract import Contract, Freshness, Order, WhileUnknown
 from landed.core.draft import Draft
 from landed.core.errors import ProposalError
+from landed.core.incarnation import RESTORED
 from landed.core.operating import operate
 from landed.core.operation import Happened, Operation, State
 from landed.core.outcome import Acknowledged
@@ -147,7 +148,12 @@ def _go_on(draft: Draft, plan: Plan, index: int) -> bool:
     step, place = plan.steps[index], plan.places[index]
     if place.at is At.OUT:
         return _follow(draft, plan, index)
-    if draft.scope.draining or _is_undoing(draft, plan) or not _may_start(draft, plan, step):
+    if draft.scope.draining:
+        return False
+    if changed := _restored_since(draft, plan, index):
+        break_off(draft, plan, index, record="", why=RESTORED, changed=changed)
+        return False
+    if _is_undoing(draft, plan) or not _may_start(draft, plan, step):
         return False
     if step.reads:
         return _watch(draft, plan, index)
@@ -160,6 +166,16 @@ def _go_on(draft: Draft, plan: Plan, index: int) -> bool:
         return False
     _start(draft, plan, index)
     return True
+
+
+def _restored_since(draft: Draft, plan: Plan, index: int) -> tuple[Changed, ...]:
+    """Return why a plan that is older than a restore goes on only once it is previewed again.
+
+    Its next steps may have been carried out in the time that nobody remembers.
+    """
+    if not draft.is_older(plan.id):
+        return ()
+    return (Changed(step=index + 1, field="the store", was="as it was", now="restored"),)
 
 
 def _doubt(draft: Draft, plan: Plan) -> None:
@@ -244,7 +260,9 @@ def _with_made(draft: Draft, plan: Plan, step: Step) -> Mapping[str, Json]:
 
 
 def _may_start(draft: Draft, plan: Plan, step: Step) -> bool:
-    """Whether what a step replaces or corrects stands in its way."""
+    """Whether neither a reconciliation nor what a step replaces or corrects stands in its way."""
+    if draft.scope.incarnation.reconciling:
+        return False
     old = draft.operations.get(step.replaces or step.corrects)
     if old is None:
         return True
@@ -325,7 +343,8 @@ def _follow(draft: Draft, plan: Plan, index: int) -> bool:
         why = _why(operation)
         if operation.blocked_by:
             draft.move(operation, Happened.WITHDRAWN, why)  # The plan is over; it must not fire.
-        break_off(draft, plan, index, record=operation.id, why=why)
+        changed = _restored_since(draft, plan, index)
+        break_off(draft, plan, index, record=operation.id, why=why, changed=changed)
         return plan.independent
     return False
 

@@ -130,7 +130,7 @@ def _use(draft: Draft, approval: Approval, presented: Presented, *, yes: bool) -
             at=draft.now,
         )
         if found is Problem.EXPIRED and plan.expired(draft.now):
-            _expire(draft, plan, by=CLOCK, why=BY_THE_CLOCK)
+            expire(draft, plan, by=CLOCK, why=BY_THE_CLOCK)
         return found
     event = ApprovalEvent.TAKEN if yes else ApprovalEvent.DECLINED
     draft.move_approval(draft.approvals[approval.id], event, by=presented.principal, at=draft.now)
@@ -250,10 +250,11 @@ def lapse_approval(draft: Draft, approval: Approval, *, by: str, why: str) -> No
         by, why = CLOCK, BY_THE_CLOCK  # Whatever was said, it was said too late.
     draft.move_approval(approval, ApprovalEvent.LAPSED, by=by, at=draft.now)
     if plan.state is PlanState.PROPOSED:
-        _expire(draft, plan, by=by, why=why)
+        expire(draft, plan, by=by, why=why)
 
 
-def _expire(draft: Draft, plan: Plan, *, by: str, why: str) -> None:
+def expire(draft: Draft, plan: Plan, *, by: str, why: str) -> None:
+    """Let a proposed plan expire, with all that was offered for it."""
     draft.move_plan(plan, PlanEvent.EXPIRED, by=by, why=why)
     close_approvals(draft, plan.id)
 

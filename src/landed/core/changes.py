@@ -29,6 +29,7 @@ class Kind(StrEnum):
     MESSAGE = "message"
     CASE = "case"
     CONTRACT = "contract"
+    INCARNATION = "incarnation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

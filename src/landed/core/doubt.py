@@ -196,14 +196,20 @@ def _assume(operation: Operation, contract: Contract, now: float) -> Verdict | N
 
 
 def _ask(operation: Operation, contract: Contract, now: float) -> Verdict | None:
-    at = operation.first_sent_at + contract.escalate_after_s
+    at = _asks_at(operation, contract)
     return Ask() if now >= at else WaitUntil(at)
 
 
 def _ask_in_time(operation: Operation, contract: Contract, now: float) -> Verdict | None:
     """Past the age of escalation, and asked once more since, a person is asked."""
-    at = operation.first_sent_at + contract.escalate_after_s
+    at = _asks_at(operation, contract)
     return Ask() if now >= at and operation.looked_at >= at else None
+
+
+def _asks_at(operation: Operation, contract: Contract) -> float:
+    """Return when a person is asked: of what a restore put in doubt, counted from that."""
+    since = operation.last_sent_at if operation.restored else operation.first_sent_at
+    return since + contract.escalate_after_s
 
 
 Way = Callable[[Operation, Contract, float], Verdict | None]

@@ -97,8 +97,27 @@ class Draft:
         """Return the contract an operation was made under."""
         return self.scope.contracts[operation.contract]
 
+    def is_mine(self, worker: str) -> bool:
+        """Whether this worker has to see to it; what others hold is here for what is ours."""
+        return worker == self.scope.worker or not self.scope.worker
+
+    def is_older(self, id: str) -> bool:
+        """Whether a record was made before the last restore of the store."""
+        made, _ = self.scope.positions.get(id, _NEW)
+        return 0 < made <= self.scope.incarnation.horizon
+
+    def is_untouched(self, id: str) -> bool:
+        """Whether nothing has happened to a record since the last restore of the store."""
+        _, last = self.scope.positions.get(id, _NEW)
+        return 0 < last <= self.scope.incarnation.horizon
+
     def may_leave(self, operation: Operation, kind: Leaving) -> bool:
-        """Whether the pace of its service lets it leave now; else it comes back in its turn."""
+        """Whether it may leave now: nothing is sent while a restored store is reconciled, and the
+        pace of its service says when its turn comes.
+        """
+        if kind is not Leaving.QUESTION and self.scope.incarnation.reconciling:
+            self.wakes[operation.id] = operation.send_by
+            return False
         service = self.contract_of(operation).service
         at = self.scope.turn(service, operation.id, kind)
         if at <= self.now:
@@ -121,7 +140,8 @@ class Draft:
         """Add an operation's move to the unit, with the names it takes or frees."""
         before = self.operations.get(after.id)
         had = held_by(before) if before is not None else ()
-        has = self._still_free(after, had) if after.lifted else held_by(after)
+        may_miss = after.lifted or event is Happened.RESTORED
+        has = self._still_free(after, had) if may_miss else held_by(after)
         self.takes += [Hold(name=name, record=after.id) for name in has if name not in had]
         self.names.update(dict.fromkeys(has, after.id))
         for name in had:
@@ -137,7 +157,7 @@ class Draft:
         return after
 
     def _still_free(self, after: Operation, had: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the names it holds now; what a person let go of may be another's meanwhile."""
+        """Return the names it holds now; what it let go of, or never had, may be another's."""
         mine = ("", after.id)
         every = held_by(after)
         return tuple(name for name in every if name in had or self.names.get(name, "") in mine)

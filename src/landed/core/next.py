@@ -40,6 +40,7 @@ from landed.core.operating import operate, prepared
 from landed.core.operation import MOVES, Happened, State
 from landed.core.plan import PlanState
 from landed.core.releasing import not_allowed, priced, release
+from landed.core.restoring import restore
 from landed.core.revising import answered, ask_person, revise
 from landed.core.rules import Rules
 from landed.core.ruling import rule, rule_case
@@ -57,11 +58,12 @@ def what_next(scope: Scope, rules: Rules, now: float) -> Next:
     Pure: the same scope, rules and time give the same answer (with a source of ids that does).
     """
     draft = Draft(scope, rules, now)
+    restore(draft)
     for arrival in scope.arrivals:
         _ARRIVALS[type(arrival)](draft, arrival)
     for operation in list(draft.operations.values()):
         # What is over, or in front of a person, is nobody's: whoever is asked may look at it.
-        if not operation.open or _is_mine(draft, operation.worker):
+        if not operation.open or draft.is_mine(operation.worker):
             operate(draft, operation.id)
     if draft.plans or draft.releases:
         _go_on(draft)
@@ -71,6 +73,7 @@ def what_next(scope: Scope, rules: Rules, now: float) -> Next:
 def what_was_said(scope: Scope, rules: Rules, now: float) -> Next:
     """Fold what arrived into the records, and take no step: for who has no tools to go on with."""
     draft = Draft(scope, rules, now)
+    restore(draft)
     for arrival in scope.arrivals:
         _ARRIVALS[type(arrival)](draft, arrival)
     return draft.decided()
@@ -84,19 +87,14 @@ def _go_on(draft: Draft) -> None:
     for _ in range(ROUNDS_MAX):
         written = len(draft.moves)
         for id in list(draft.releases):
-            if _is_mine(draft, draft.releases[id].worker):
+            if draft.is_mine(draft.releases[id].worker):
                 release(draft, id)
         for id in list(draft.plans):
             plan = draft.plans[id]
-            if plan.open and _is_mine(draft, plan.worker):
+            if plan.open and draft.is_mine(plan.worker):
                 _PLAN_STEPS[plan.state](draft, id)
         if len(draft.moves) == written:
             return
-
-
-def _is_mine(draft: Draft, worker: str) -> bool:
-    """Whether this worker has to see to it; what others hold is here for what is ours."""
-    return worker == draft.scope.worker or not draft.scope.worker
 
 
 # What a lap does about a plan that is open.

@@ -21,6 +21,7 @@ from landed.core.doubt import (
     still_sendable,
 )
 from landed.core.draft import Draft
+from landed.core.incarnation import INCARNATION
 from landed.core.operation import Happened, Operation, Source, State
 from landed.core.outcome import NoAnswer, Prepared
 from landed.core.pacing import Leaving
@@ -52,6 +53,8 @@ def _start(draft: Draft, operation: Operation) -> bool:
     """Send what is recorded, where nothing stands against it."""
     if not still_sendable(operation, draft.now):
         draft.move(operation, Happened.WITHDRAWN, "its time to be sent was over")
+    elif draft.scope.incarnation.reconciling and not operation.blocked_by:
+        _wait_for_reconciling(draft, operation)
     elif operation.blocked_by or operation.id in draft.sending:
         draft.wakes[operation.id] = operation.send_by
     elif taken := _taken_rule(draft, operation):
@@ -61,6 +64,14 @@ def _start(draft: Draft, operation: Operation) -> bool:
     elif not draft.scope.draining:
         _send_when_due(draft, operation)
     return False
+
+
+def _wait_for_reconciling(draft: Draft, operation: Operation) -> None:
+    """Keep what is recorded unsent; a lone call is answered at once and never fires by itself."""
+    if operation.plan or operation.undoes:
+        draft.wakes[operation.id] = operation.send_by
+    else:
+        draft.move(operation, Happened.BLOCKED, blocked_by=INCARNATION)
 
 
 def _send_when_due(draft: Draft, operation: Operation) -> None:

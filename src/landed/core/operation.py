@@ -93,6 +93,7 @@ class Happened(StrEnum):
     UNWANTED = "unwanted"
     TOLD = "told"
     CONTRADICTED = "contradicted"
+    RESTORED = "restored"
 
 
 # state ▸ event ▸ the state after it. An event that is not here is a bug in `landed`.
@@ -103,6 +104,7 @@ MOVES: Mapping[State, Mapping[Happened, State]] = {
         Happened.SENT: State.SENT,
         Happened.WITHDRAWN: State.WITHDRAWN,
         Happened.TOLD: State.RECORDED,
+        Happened.RESTORED: State.UNKNOWN,
     },
     State.SENT: {
         Happened.ACKNOWLEDGED: State.CONFIRMED,
@@ -114,6 +116,7 @@ MOVES: Mapping[State, Mapping[Happened, State]] = {
         Happened.STOPPED_MIDWAY: State.CONFIRMED,
         Happened.UNWANTED: State.SENT,
         Happened.TOLD: State.SENT,
+        Happened.RESTORED: State.UNKNOWN,
     },
     State.RESENT: {
         Happened.ACKNOWLEDGED: State.CONFIRMED,
@@ -123,6 +126,7 @@ MOVES: Mapping[State, Mapping[Happened, State]] = {
         Happened.ANSWER_LOST: State.UNKNOWN,
         Happened.UNWANTED: State.RESENT,
         Happened.TOLD: State.RESENT,
+        Happened.RESTORED: State.UNKNOWN,
     },
     State.ACCEPTED: {
         Happened.ACKNOWLEDGED: State.CONFIRMED,
@@ -132,6 +136,7 @@ MOVES: Mapping[State, Mapping[Happened, State]] = {
         Happened.LOOKED: State.ACCEPTED,
         Happened.UNWANTED: State.ACCEPTED,
         Happened.TOLD: State.ACCEPTED,
+        Happened.RESTORED: State.UNKNOWN,
     },
     State.UNKNOWN: {
         Happened.FOUND: State.CONFIRMED,
@@ -147,6 +152,7 @@ MOVES: Mapping[State, Mapping[Happened, State]] = {
         Happened.GAVE_UP: State.UNDECIDED,
         Happened.UNWANTED: State.UNKNOWN,
         Happened.TOLD: State.UNKNOWN,
+        Happened.RESTORED: State.UNKNOWN,
     },
     State.ASSUMED: {
         Happened.FOUND: State.CONFIRMED,
@@ -230,7 +236,9 @@ class Operation:
     last handed to the caller while it was not final; `contradicted` that a later answer said
     otherwise than what was settled. `absences` counts the looks that found nothing though by then
     it had to be visible; `unexplained` that it was found after several of those, with no send in
-    between. `lifted` that a person let go of what it holds before it was decided.
+    between. `lifted` that a person let go of what it holds before it was decided. `restored` is the
+    journal position of the restore of the store that it went through, 0 for none: what was done
+    for it between the backup and that is not remembered, and one more send is counted for it.
     """
 
     id: str
@@ -279,6 +287,7 @@ class Operation:
     absences: int = 0
     unexplained: bool = False
     lifted: bool = False
+    restored: int = 0
     evidence: tuple[Evidence, ...] = ()
 
     @property
@@ -376,6 +385,7 @@ CHANGING: Mapping[str, object] = {
     "absences": 0,
     "unexplained": False,
     "lifted": False,
+    "restored": 0,
 }
 
 

@@ -14,6 +14,7 @@ from landed.core.canonical import Json
 from landed.core.case import Case
 from landed.core.changes import Changes
 from landed.core.contract import Contract
+from landed.core.incarnation import NEVER_RESTORED, Incarnation
 from landed.core.key import Ask
 from landed.core.operation import Operation
 from landed.core.pacing import Leaving
@@ -90,7 +91,7 @@ class Scope:
     `holders` which operation of elsewhere holds a name that is wanted here; `running` what this
     process is waiting for; `slots` how many more sends a tool may have at once, for tools that
     bound it. `turn` says when something may leave for a service. While `draining` nothing new is
-    started.
+    started. `incarnation` says whether the store was restored, and what is older than that.
     """
 
     operations: Mapping[str, Operation]
@@ -112,6 +113,7 @@ class Scope:
     running: frozenset[Running] = frozenset()
     slots: Mapping[str, int] = field(default_factory=dict[str, int])
     turn: Turn = at_once
+    incarnation: Incarnation = NEVER_RESTORED
     draining: bool = False
 
 

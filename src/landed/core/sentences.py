@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from landed.core.canonical import Json
 from landed.core.contract import Contract
 from landed.core.erased import erased_on
+from landed.core.incarnation import INCARNATION
 from landed.core.operation import Operation, State
 
 TEXT_MAX = 2000
@@ -94,6 +95,13 @@ TO_PERSON: Mapping[str, Mapping[str, str]] = {
         "blocked": "No he hecho nada con ello.",
     },
 }
+
+# What is so, and what follows for a model, where no operation stands in the way but a restore.
+HELD_UP: Mapping[str, str] = {
+    "en": "not sent: {call}; the store was restored, and what was open then is being found out",
+    "es": "no se ha enviado: {call}; el almacén se restauró, y se averigua lo que había pendiente",
+}
+ONCE_RECONCILED = "Once that is over, the same call may be proposed."
 
 CONTRADICTED: Mapping[str, str] = {
     "en": "It was settled as without effect, but a later answer says it happened ({operation}).",
@@ -190,9 +198,15 @@ def sayable(operation: Operation) -> str:
 
 def fact(operation: Operation, contract: Contract, *, language: str = "en") -> str:
     """Return what is so about an operation, without a full stop and in one line."""
-    return _filled(
-        contract, sayable(operation), fields=_fields_of(operation, language), language=language
-    )
+    fields = _fields_of(operation, language)
+    if _is_held_up(operation):
+        return HELD_UP.get(language, HELD_UP["en"]).format_map(fields)
+    return _filled(contract, sayable(operation), fields=fields, language=language)
+
+
+def _is_held_up(operation: Operation) -> bool:
+    """Whether it is not sent because the store was restored and is not reconciled yet."""
+    return operation.state is State.RECORDED and operation.blocked_by == INCARNATION
 
 
 def observed(
@@ -214,8 +228,8 @@ def observed(
 def to_model(operation: Operation, contract: Contract) -> str:
     """Return the sentence a model is shown for an operation as it stands."""
     state, fields = sayable(operation), _fields_of(operation)
-    said = sentence(_filled(contract, state, fields=fields, language="en"))
-    follows = TO_MODEL[state]
+    said = sentence(fact(operation, contract))
+    follows = ONCE_RECONCILED if _is_held_up(operation) else TO_MODEL[state]
     if operation.contradicted:
         follows = CONTRADICTED["en"]
     return f"{said} {follows.format_map(fields)}" if follows else said

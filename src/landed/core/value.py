@@ -90,7 +90,10 @@ class Undecided:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocked:
-    """Not sent: operation `by` touches the same thing and is not settled."""
+    """Not sent: operation `by` touches the same thing and is not settled.
+
+    `by` is `incarnation` where the store was restored and is not reconciled yet.
+    """
 
     operation: str
     text: str

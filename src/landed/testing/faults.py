@@ -15,6 +15,7 @@ from landed.core.canonical import Json
 from landed.core.case import CaseEvent
 from landed.core.changes import Changes, Kind, Move, Record
 from landed.core.errors import LeaseLostError
+from landed.core.incarnation import IncarnationEvent
 from landed.core.journal import Entry
 from landed.core.operation import Happened
 from landed.core.outcome import LookOutcome, SendOutcome
@@ -26,7 +27,15 @@ from landed.core.undo import ReleaseEvent
 from landed.testing.around import Around
 
 COMMANDS = ("send", "lookup", "close", "read-back")
-_KINDS = (Happened, PlanEvent, ApprovalEvent, QuestionEvent, ReleaseEvent, CaseEvent)
+_KINDS = (
+    Happened,
+    PlanEvent,
+    ApprovalEvent,
+    QuestionEvent,
+    ReleaseEvent,
+    CaseEvent,
+    IncarnationEvent,
+)
 _EVENTS = {
     *(str(event) for kind in _KINDS for event in kind),
     # What is born closed: inputs, turns, observations, messages and contracts.

@@ -303,6 +303,7 @@ EVENTS: Mapping[Happened, tuple[str, Callable[[Operation], str]]] = {
     Happened.RULED_ABSENT: ("resolve", _resolved),
     Happened.UNWANTED: ("interrupt", _told),
     Happened.CONTRADICTED: ("resolve", _resolved),
+    Happened.RESTORED: ("tool.unknown", _told),
 }
 
 
