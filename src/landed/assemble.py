@@ -19,6 +19,7 @@ from landed.runtime.parts import assemble, register
 from landed.runtime.permissions import Permissions
 from landed.runtime.planning import PlanFor, no_plan_for
 from landed.runtime.runtime import Runtime
+from landed.stores.marks import marks_of
 from landed.stores.urls import open_store
 
 
@@ -34,16 +35,16 @@ async def open_runtime(
     notify: Notify | None = None,
     pacing: Pacing | None = None,
     telemetry: Onlooker | None = None,
+    mark: str | Path | None = None,
 ) -> AsyncGenerator[Runtime]:
     """Open a runtime on a store and enter it; the way to use `landed`.
 
         async with landed.open("sqlite:///agent.db", tools=[reserve_table]) as rt:
             value = await rt.perform(reserve_table, {"day": "Fri"})
 
-    `store` is a URL (`landed.stores.urls`), `tools` are decorated or made by `landed.tools`. The
-    pure `plan_for` makes the calls of an intent, `permissions` says who may do what. With a
-    `secret`, or several, the newest first, links are keyed and approvals sealed. `notify` is told
-    of cases, `pacing` says how fast what may leave, `telemetry` watches. Raises `StoreError`.
+    `store` is a URL (`landed.stores.urls`); the pure `plan_for` makes the calls of an intent,
+    `permissions` says who may do what. With a `secret`, or several, the newest first, links are
+    keyed and approvals sealed. `mark` is the file by which a restored store is noticed, "" for none.
     """
     secrets = (secret,) if isinstance(secret, bytes) else tuple(secret) or (b"",)
     permitted, watching = _permitted(register(tools), permissions), guarded(telemetry)
@@ -59,6 +60,7 @@ async def open_runtime(
             notify=notify,
             pacing=pacing,
             telemetry=watching,
+            marks=marks_of(store, mark),
         ) as runtime:
             yield runtime
     finally:

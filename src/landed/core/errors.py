@@ -8,7 +8,8 @@
     ├── StoreError         disk, connection, schema
     │   ├── StaleWriteError   another writer moved the record, or holds the name
     │   ├── LeaseLostError    another worker took over the claim
-    │   └── NewerSchemaError  a newer `landed` has taken over the store
+    │   ├── NewerSchemaError  a newer `landed` has taken over the store
+    │   └── RestoredError     the store went back to an earlier time under this process
     ├── IllegalEventError  our own bug: an event that the state table does not allow
     └── WrongLoopError     the runtime was used from another event loop
 
@@ -118,6 +119,14 @@ class NewerSchemaError(StoreError):
 
     Nothing was changed. A worker that meets it stops: whoever runs the newer one goes on with what
     this one had begun, as with anything that a process leaves that ends.
+    """
+
+
+class RestoredError(StoreError):
+    """The store went back to an earlier time while this process worked on it.
+
+    What the process has in memory is of another time, so it does nothing more. The restore is
+    written down: open the runtime again, and what was open is found out before anything is sent.
     """
 
 

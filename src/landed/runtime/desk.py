@@ -20,6 +20,7 @@ from landed.core.changes import Move, Record
 from landed.core.contract import Contract
 from landed.core.erased import erased_on, is_same
 from landed.core.errors import LeaseLostError, ProposalError, StaleWriteError
+from landed.core.incarnation import NEVER_RESTORED, Incarnation
 from landed.core.onlooker import NOBODY, Noticed, Onlooker
 from landed.core.operation import Operation, State
 from landed.core.plan import At, Plan, PlanState
@@ -69,6 +70,7 @@ class Setting:
     freed: Callable[[str], None]
     listeners: Listeners = field(default_factory=Listeners)
     onlooker: Onlooker = NOBODY
+    incarnation: Incarnation = NEVER_RESTORED
     hear: list[Callable[[Sequence[Move]], None]] = field(
         default_factory=list[Callable[[Sequence[Move]], None]]
     )

@@ -9,6 +9,7 @@ from landed.core.arrival import Checked
 from landed.core.changes import Kind, Record
 from landed.core.declared import digest_of
 from landed.core.errors import LandedError, ProposalError, StoreError
+from landed.core.incarnation import Incarnation
 from landed.core.next import what_next
 from landed.core.onlooker import NOBODY, Onlooker
 from landed.core.pacing import Pacing
@@ -132,6 +133,17 @@ class Driver:
             self.loop_of(tenant=tenant, session=session).adopt(theirs)
         each = (record for theirs in adopted.values() for record in theirs)
         return sum(record.kind is Kind.OPERATION for record in each)
+
+    def restored(self, incarnation: Incarnation) -> None:
+        """Have every loop see that the store was restored, or that it is reconciled."""
+        self.setting.incarnation = incarnation
+        for loop in list(self.loops.values()):
+            loop.ring()
+
+    def give_up(self, error: LandedError) -> None:
+        """Leave everything as it is: what is known here is of another time than the store."""
+        for loop in list(self.loops.values()):
+            loop.give_up(error)
 
     async def drain(self, *, bound_s: float) -> None:
         """Start nothing new, and let what is out come back for at most `bound_s` seconds.

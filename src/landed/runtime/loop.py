@@ -119,9 +119,8 @@ class SessionLoop(Desk):
         while missing := self.memory.missing(self.inbox):
             await self._load(missing)
             if missing <= self.memory.missing(self.inbox):
-                raise StoreError(
-                    f"the store has no {', '.join(sorted(missing))}, which others name"
-                )
+                names = ", ".join(sorted(missing))
+                raise StoreError(f"the store has no {names}, which others name")
         self.holders |= await self.holders_of(self.memory.unprepared(self.setting.contracts))
         arrivals = self._arrivals()
         decided = self.setting.what_next(
@@ -195,6 +194,7 @@ class SessionLoop(Desk):
             running=frozenset(self.calls.running),
             slots=setting.slots,
             turn=setting.paced.turn,
+            incarnation=setting.incarnation,
             draining=self.draining,
         )
 

@@ -60,6 +60,7 @@ class Opened:
 
     async def _enter(self) -> None:
         self._loop = asyncio.get_running_loop()
+        await self.worker.lookout.begin()
         await self.driver.register()
         self.recovered = await self.worker.begin()
         self._rounds = tuple(map(asyncio.ensure_future, self._begun()))
@@ -120,6 +121,7 @@ class Opened:
             going_on.cancel()
         await self.driver.drain(bound_s=self.settings.drain_s)
         if self.worker.lost is None:
+            await self.worker.lookout.end()
             await self.driver.store.retire(worker=self.worker.name)
         self.driver.onlooker.end()
 

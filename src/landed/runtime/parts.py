@@ -12,6 +12,7 @@ from typing import TypedDict, TypeGuard, Unpack
 from landed.core.approval import sealing_key
 from landed.core.contract import Contract
 from landed.core.errors import ContractError
+from landed.core.incarnation import Marks
 from landed.core.lease import Lease
 from landed.core.next import what_next, what_was_said
 from landed.core.onlooker import Onlooker
@@ -25,10 +26,12 @@ from landed.runtime.desk import WhatNext
 from landed.runtime.driver import Driver
 from landed.runtime.foreseeing import Foreseer
 from landed.runtime.guarding import guarded
+from landed.runtime.lookout import Lookout
 from landed.runtime.notifying import Notifier, Notify
 from landed.runtime.opened import Settings
 from landed.runtime.permissions import NobodyMay, Permissions
 from landed.runtime.planning import PlanFor, Planner, no_plan_for
+from landed.runtime.remembering import Remembering
 from landed.runtime.runtime import Runtime
 from landed.runtime.schedule import LocalSchedule
 from landed.runtime.worker import Worker
@@ -43,6 +46,7 @@ class Parts(TypedDict, total=False):
     `notify` is told of cases, `telemetry` of all that happens; `pacing` says how fast what may
     leave, `schedule` calls the loops. One that `decides_only` claims nothing of others and starts
     nothing: what somebody decides is written down, and carried out by a worker that has the tools.
+    `marks` is where it is kept, outside the store, which entry of its journal was durable.
     """
 
     rules: Rules
@@ -59,6 +63,7 @@ class Parts(TypedDict, total=False):
     schedule: Schedule | None
     decides_only: bool
     telemetry: Onlooker | None
+    marks: Marks | None
 
 
 def assemble(
@@ -76,7 +81,8 @@ def assemble(
         clock=time,
         language=bounds.language,
     )
-    driver = _driver(store, tools, bounds, foreseer, time, parts)
+    remembering = Remembering(store)
+    driver = _driver(remembering, tools, bounds, foreseer, time, parts)
     lease = parts.get("lease") or Lease()
     planner = Planner(
         driver=driver,
@@ -90,7 +96,20 @@ def assemble(
     )
     return Runtime(
         driver=driver,
-        worker=Worker(name=driver.worker, store=store, driver=driver, clock=time, lease=lease),
+        worker=Worker(
+            name=driver.worker,
+            store=remembering,
+            driver=driver,
+            clock=time,
+            lease=lease,
+            lookout=Lookout(
+                store=remembering,
+                clock=time,
+                by=driver.worker,
+                marks=parts.get("marks"),
+                changed=driver.restored,
+            ),
+        ),
         ids=driver.ids,
         settings=bounds,
         planner=planner,

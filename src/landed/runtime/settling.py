@@ -24,6 +24,7 @@ from landed.core.value import Value
 from landed.runtime.inbox import Inbox
 from landed.runtime.notifying import Notifier
 from landed.runtime.performing import Performing
+from landed.runtime.reconciling import Reconciler
 from landed.runtime.waiting import Answer, looked_enough
 
 log = logging.getLogger("landed")
@@ -170,6 +171,8 @@ class Settling(Performing):
         begun = [*Performing._begun(self)]
         if self.settings.sweep_every_s is not None:
             begun.append(self._sweeping(self.settings.sweep_every_s))
+        if not self.driver.decides_only:
+            begun.append(Reconciler(self.driver, self.worker.lookout, self._swept).rounds())
         if self.notifier is not None:
             self.driver.setting.hear.append(self.notifier.notice)
             begun.append(self.notifier.recall())
