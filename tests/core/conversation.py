@@ -20,6 +20,15 @@ from landed.core.arrival import (
 from landed.core.canonical import Json
 from landed.core.changes import Changes, Kind, Move, Record, Stored, apply
 from landed.core.contract import Contract, Effect, Interrupt
+from landed.core.incarnation import (
+    INCARNATION,
+    NEVER_RESTORED,
+    Incarnation,
+    declared,
+    incarnation_from,
+    reconciled,
+    writing,
+)
 from landed.core.key import Ask, ask_name
 from landed.core.next import what_next
 from landed.core.operation import Operation
@@ -177,6 +186,7 @@ class Conversation:
     counts: Counter[str] = field(default_factory=Counter)
     last: Next | None = None
     moves: list[Move] = field(default_factory=list)
+    incarnation: Incarnation = NEVER_RESTORED
 
     @property
     def decided(self) -> Next:
@@ -260,6 +270,8 @@ class Conversation:
             language=self.language,
             holders=self.holders,
             running=frozenset(self.running),
+            incarnation=self.incarnation,
+            positions={each.id: (each.made, each.last) for each in self.store.records.values()},
             draining=self.draining,
         )
 
@@ -303,6 +315,23 @@ class Conversation:
         self.running.clear()
         self.asked_at.clear()
         return self.lap()
+
+    def restored(self) -> list[str]:
+        """The store is found to have been put back to how it stands now; the process is new."""
+        unit = declared(
+            self.incarnation, missed=None, known_at=self.now, by="w1", why="", at=self.now
+        )
+        self._incarnate(writing(unit))
+        return self.crash()
+
+    def reconciled(self) -> list[str]:
+        """All that was open then is found out."""
+        self._incarnate(writing(reconciled(self.incarnation, by="w1", why="", at=self.now)))
+        return self.lap()
+
+    def _incarnate(self, unit: Changes) -> None:
+        self.write(unit)
+        self.incarnation = incarnation_from(self.store.records[INCARNATION])
 
     # What happens.
 

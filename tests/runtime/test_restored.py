@@ -40,6 +40,10 @@ async def until_reconciled(rt: Runtime) -> None:
         await asyncio.sleep(0.5)  # virtual time
 
 
+async def idle(rt: Runtime) -> None:
+    await asyncio.sleep(30.0)  # virtual time
+
+
 async def perform(rt: Runtime) -> landed.Value:
     return await rt.perform("book", FRIDAY, ask=Ask(call_id="c1"), patience_s=100.0)
 
@@ -98,7 +102,7 @@ def test_a_design_without_the_mark_sends_it_a_second_time(rig: Rig) -> None:
         return await rt.perform("mail", {"to": "ana"}, patience_s=100.0)
 
     run_then_restore(rig, script, mail, backup_at_s=0.1, kill_at_s=30.0)
-    rig.start(lambda rt: asyncio.sleep(30.0), mail)
+    rig.start(idle, mail)
     rig.world.pass_time(30.0)
     assert rig.far.total == 2
 
@@ -393,6 +397,6 @@ def test_a_core_that_ignores_the_restore_is_caught(
 
     run_then_restore(kept, script, mail, backup_at_s=0.1, kill_at_s=30.0)
     monkeypatch.setattr(parts, "what_next", ignores)
-    kept.start(until_reconciled, mail)
+    kept.start(idle, mail)
     kept.world.pass_time(30.0)
     assert kept.far.total == 2

@@ -170,12 +170,12 @@ def incarnation_from(record: Record) -> Incarnation:
     """Read an incarnation back; while it is reconciling, its horizon is where it was declared."""
     held: dict[str, object] = dict(record.changing)
     state = IncarnationState(record.state)
-    missed: list[object] = held.pop("missed")  # type: ignore[assignment]
+    missed: tuple[int, str] | None = held.pop("missed")  # type: ignore[assignment]
     if state is IncarnationState.RECONCILING:
         held["horizon"] = record.last
     return Incarnation(
         state=state,
         version=record.version,
-        missed=Mark(position=missed[0], hash=missed[1]) if missed else None,  # type: ignore[arg-type]
+        missed=Mark(position=missed[0], hash=missed[1]) if missed else None,
         **held,  # type: ignore[arg-type]
     )

@@ -83,7 +83,6 @@ def assemble(
     )
     remembering = Remembering(store)
     driver = _driver(remembering, tools, bounds, foreseer, time, parts)
-    lease = parts.get("lease") or Lease()
     planner = Planner(
         driver=driver,
         clock=time,
@@ -96,20 +95,7 @@ def assemble(
     )
     return Runtime(
         driver=driver,
-        worker=Worker(
-            name=driver.worker,
-            store=remembering,
-            driver=driver,
-            clock=time,
-            lease=lease,
-            lookout=Lookout(
-                store=remembering,
-                clock=time,
-                by=driver.worker,
-                marks=parts.get("marks"),
-                changed=driver.restored,
-            ),
-        ),
+        worker=_worker(remembering, driver, time, parts),
         ids=driver.ids,
         settings=bounds,
         planner=planner,
@@ -141,6 +127,24 @@ def _driver(
         pacing=parts.get("pacing"),
         decides_only=decides_only,
         onlooker=guarded(parts.get("telemetry")),
+    )
+
+
+def _worker(store: Remembering, driver: Driver, time: Clock, parts: Parts) -> Worker:
+    lookout = Lookout(
+        store=store,
+        clock=time,
+        by=driver.worker,
+        marks=parts.get("marks"),
+        changed=driver.restored,
+    )
+    return Worker(
+        name=driver.worker,
+        store=store,
+        driver=driver,
+        clock=time,
+        lease=parts.get("lease") or Lease(),
+        lookout=lookout,
     )
 
 
