@@ -32,6 +32,8 @@ CHECKED = {
         "open",
         "waiting",
         "oldest_unknown",
+        "incarnation",
+        "mark",
     ),
 }
 

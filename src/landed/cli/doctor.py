@@ -19,7 +19,9 @@ from landed.core.census import FIRST_SENT_AT
 from landed.core.errors import StoreError
 from landed.core.store import Fact
 from landed.runtime.clock import WallClock
+from landed.runtime.lookout import facts_of
 from landed.stores.locks import FileLock
+from landed.stores.marks import marks_of
 from landed.stores.urls import open_store
 
 PYTHON_MIN = (3, 11)
@@ -91,7 +93,8 @@ async def _facts(url: str) -> tuple[Fact, ...]:
     store = await open_store(url)
     try:
         now = WallClock().now()
-        return tuple(_aged(fact, now) for fact in await store.facts())
+        facts = *await store.facts(), *await facts_of(store, marks_of(url))
+        return tuple(_aged(fact, now) for fact in facts)
     finally:
         await store.close()
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "inbox": "landed.cli.inbox",
     "inspect": "landed.cli.inspect",
     "plan": "landed.cli.plan",
+    "restored": "landed.cli.restored",
     "timeline": "landed.cli.timeline",
     "worker": "landed.cli.worker",
 }

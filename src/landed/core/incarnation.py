@@ -115,7 +115,8 @@ def declared(
 ) -> Incarnation:
     """Return the incarnation that begins with a restore; its horizon is known once it is stored."""
     after = _moved(before, IncarnationEvent.RESTORED, by=by, why=why, at=at)
-    known_at = before.known_at if before.reconciling else known_at
+    if before.reconciling:
+        known_at = min(known_at, before.known_at)
     return replace(after, number=before.number + 1, missed=missed, horizon=0, known_at=known_at)
 
 

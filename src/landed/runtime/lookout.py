@@ -27,7 +27,7 @@ from landed.core.incarnation import (
     writing,
 )
 from landed.core.journal import Entry
-from landed.core.store import Store
+from landed.core.store import Fact, Store
 from landed.runtime.clock import Clock
 from landed.runtime.remembering import Remembering
 
@@ -169,23 +169,59 @@ async def page_at(store: Store, mark: Mark) -> tuple[Entry, ...]:
     return await store.journal(after=mark.position - 1, limit=1)
 
 
-async def declare(store: Store, *, missed: Mark | None, by: str, why: str, at: float) -> Mark:
+async def declare(
+    store: Store,
+    *,
+    missed: Mark | None,
+    by: str,
+    why: str,
+    at: float,
+    known_at: float | None = None,
+) -> Mark:
     """Write down that the store was restored, once for each mark that it does not hold.
 
+    `known_at` is when the backup was made (UTC seconds), None for the time of the newest entry.
     Returns the mark of that entry. Two processes that notice the same restore write it down once.
     """
     before = await current(store)
     if missed is None or before.missed != missed:
         newest = await newest_entry(store)
-        known_at = newest.at if newest is not None else 0.0
-        after = declared(before, missed=missed, known_at=known_at, by=by, why=why, at=at)
+        newest_at = newest.at if newest is not None else 0.0
+        since = newest_at if known_at is None else known_at
+        after = declared(before, missed=missed, known_at=since, by=by, why=why, at=at)
         try:
             await store.commit(writing(after))
         except StaleWriteError:
-            return await declare(store, missed=missed, by=by, why=why, at=at)
+            return await declare(store, missed=missed, by=by, why=why, at=at, known_at=known_at)
     (record,) = await store.load(INCARNATION)
     (entry,) = await store.journal(after=record.last - 1, limit=1)
     return mark_of(entry)
+
+
+async def facts_of(store: Store, marks: Marks | None) -> tuple[Fact, ...]:
+    """Return what `landed doctor` says of a store's incarnation, and of the mark outside it."""
+    now = await current(store)
+    value = f"restored {now.number} times, {now.state}" if now.number else "never restored"
+    advice = "nothing is sent until what was open is found out; see docs/guides/restore.md"
+    incarnation = Fact(name=INCARNATION, value=value, ok=not now.reconciling, advice=advice)
+    return incarnation, await _mark_fact(store, marks)
+
+
+async def _mark_fact(store: Store, marks: Marks | None) -> Fact:
+    if marks is None:
+        return Fact(name="mark", value="none: a restore has to be said by landed restored", ok=True)
+    try:
+        mark = await marks.read()
+    except StoreError as error:
+        return Fact(name="mark", value=marks.place, ok=False, advice=str(error))
+    if mark is None:
+        return Fact(name="mark", value=f"not written yet: {marks.place}", ok=True)
+    return Fact(
+        name="mark",
+        value=f"entry {mark.position}, {marks.place}",
+        ok=is_intact(mark, await page_at(store, mark)),
+        advice="the journal does not hold it: the next start takes the store for restored",
+    )
 
 
 async def _last(store: Store) -> Mark | None:
