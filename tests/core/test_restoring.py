@@ -1,6 +1,7 @@
 """What is older than a restore of the store does not go on as if nothing had happened."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -93,8 +94,15 @@ def test_what_another_worker_holds_is_left_to_it():
 
 def alone(talk: Conversation, id: str) -> Operation:
     """A lone call for the table that the first step of the plan wants."""
-    wanted = {"id": id, "plan": "", "key": id, "state": State.RECORDED, "version": 1, "epoch": 0}
-    unsent = {"tries": 0, "first_sent_at": 0.0, "last_sent_at": 0.0, "worker": "w1"}
+    wanted: dict[str, Any] = {
+        "id": id,
+        "plan": "",
+        "key": id,
+        "state": State.RECORDED,
+        "version": 1,
+        "epoch": 0,
+    }
+    unsent: dict[str, Any] = {"tries": 0, "first_sent_at": 0.0, "last_sent_at": 0.0, "worker": "w1"}
     return replace(talk.operations["op-1"], **wanted, **unsent)
 
 

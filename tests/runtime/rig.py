@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 from landed.core.changes import Kind
 from landed.core.errors import NotSentError, RefusedError
-from landed.core.incarnation import Marks
 from landed.core.lease import Lease
 from landed.core.operation import Operation, State
 from landed.core.operation_record import from_record
@@ -223,7 +222,7 @@ class Rig:
     wrap: Callable[[Store], Any] = lambda store: store
     kill_at: Point | None = None
     only_pauses: bool = False
-    marks: Marks | None = None
+    marks: Any = None
 
     def __post_init__(self) -> None:
         self.base = new_base(self.world)

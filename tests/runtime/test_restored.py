@@ -309,17 +309,16 @@ def test_the_mark_goes_along_with_the_heartbeat_and_with_the_end(kept: Rig) -> N
 # Under a process that lives.
 
 
-def failing_over(rig: Rig) -> Callable[[Any], Any]:
+def failing_over(standbys: list[Any]) -> Callable[[Any], Any]:
     """Wrap the store of a process so that it can be exchanged under it, as a standby takes over."""
-    rig.swap = None
 
     class Line:
         def __init__(self, inner: Any) -> None:
             self.inner = inner
 
         def __getattr__(self, name: str) -> Any:
-            if rig.swap is not None:
-                self.inner, rig.swap = rig.swap, None
+            if standbys:
+                self.inner = standbys.pop()
 
                 async def broken(*_: Any, **__: Any) -> Any:
                     raise StoreError("the connection was lost")
@@ -336,7 +335,8 @@ def test_a_worker_whose_store_went_back_under_it_stops_and_its_next_one_finds_ou
     """No mark is kept: what the process itself wrote is enough."""
     mail = unkeyed(rig.far, escalate_after_s=60.0)
     rig.far.wire.extend([UNSENT, Wire(replies_s=40.0)])
-    rig.wrap = failing_over(rig)
+    standbys: list[Any] = []
+    rig.wrap = failing_over(standbys)
 
     async def script(rt: Runtime) -> None:
         call = asyncio.ensure_future(rt.perform("mail", {"to": "ana"}, patience_s=100.0))
@@ -345,7 +345,7 @@ def test_a_worker_whose_store_went_back_under_it_stops_and_its_next_one_finds_ou
         await asyncio.sleep(1.0)  # virtual time
         assert len(rig.far.sends) == 2
         restore(rig, saved)
-        rig.swap = rig.base.open_again()
+        standbys.append(rig.base.open_again())
         with pytest.raises(RestoredError, match="went back to an earlier time"):
             await rt.serve(asyncio.Event())
         with pytest.raises(StoreError):

@@ -14,7 +14,7 @@ import pytest
 
 import landed
 from landed.core.errors import StoreError
-from landed.core.incarnation import Mark
+from landed.core.incarnation import Incarnation, Mark
 from landed.core.lease import Lease
 from landed.core.outcome import Absent, Found, LookOutcome
 from landed.core.tool import Call
@@ -86,10 +86,12 @@ async def until_reconciled(rt: Runtime) -> None:
     lookout = rt.worker.lookout
     while lookout.incarnation.reconciling:
         said = asyncio.Event()
-        lookout.changed = lambda incarnation, said=said: (
-            rt.driver.restored(incarnation),
-            said.set(),
-        )
+
+        def changed(incarnation: Incarnation, said: asyncio.Event = said) -> None:
+            rt.driver.restored(incarnation)
+            said.set()
+
+        lookout.changed = changed
         await said.wait()
 
 
@@ -164,21 +166,22 @@ async def test_backup_at_noon_run_on_kill_restore_start(tmp_path: Path) -> None:
         text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
-    assert child.stdin is not None
-    assert child.stdout is not None
+    asks, answers = child.stdin, child.stdout
+    assert asks is not None
+    assert answers is not None
 
     def order(what: str) -> None:
-        child.stdin.write(f"{what}\n")
-        child.stdin.flush()
-        child.stdout.readline()
+        asks.write(f"{what}\n")
+        asks.flush()
+        answers.readline()
 
     order("tea")
     copy(store, noon)
     order("milk")
     child.send_signal(signal.SIGKILL)
     child.wait(20)
-    child.stdin.close()
-    child.stdout.close()
+    asks.close()
+    answers.close()
     put_back(noon, store)
 
     shop = Shop(tmp_path)

@@ -140,7 +140,7 @@ class Driver:
         for loop in list(self.loops.values()):
             loop.ring()
 
-    def give_up(self, error: LandedError) -> None:
+    def stop_short(self, error: LandedError) -> None:
         """Leave everything as it is: what is known here is of another time than the store."""
         for loop in list(self.loops.values()):
             loop.give_up(error)

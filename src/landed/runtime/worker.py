@@ -85,4 +85,4 @@ class Worker:
             return
         log.error("worker %s stops: %s", self.name, gone)
         self.lost = gone
-        self.driver.give_up(gone)
+        self.driver.stop_short(gone)
