@@ -31,8 +31,12 @@ CASE_MARKS = {
     "uncompared-lookup-close": [fault("X53", "X54"), req("S0-27")],
     "forgetful": [fault("X56"), req("S4-38")],
     "forgetful-close": [fault("X56")],
+    "bare-restored": [fault("X38")],
+    "refuses-late-restored": [fault("X38")],
+    "close-restored": [fault("X38")],
 }
 TROUBLES = {
+    "bare-restored": ["a backup is made", "the backup is put back", "A writes restored"],
     "bare": [
         "A crashes",
         "B takes over",
@@ -69,6 +73,7 @@ MUTANT_MARKS = {
     "forget-too-early": [fault("X56"), req("S4-38")],
     "answered-is-asked": [req("S0-26")],
     "lag-ignored": [fault("X55")],
+    "restore-unnoticed": [fault("X38")],
 }
 
 
@@ -77,6 +82,7 @@ LONG = frozenset(
     {
         *("keyed-lookup", "keyed-lookup-close", "keyed-lookup-stale", "keyed-read-back"),
         *("uncompared-lookup-close", "forgetful", "closing-ignored", "no-versions"),
+        *("refuses-late-restored", "close-restored"),
     }
 )
 

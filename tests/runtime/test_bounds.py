@@ -104,7 +104,7 @@ def test_nothing_is_left_of_a_thousand_sessions(rig: Rig) -> None:
     values, loops, all_tasks = rig.run(script, booking(rig.far))
     assert all(isinstance(value, Confirmed) for value in values)
     assert loops == {}
-    assert all_tasks == 2  # The script's own and the heartbeat.
+    assert all_tasks == 3  # The script's own, the heartbeat, and who waits for a restore.
 
 
 @pytest.mark.parametrize("wire", [RESET, UNSENT, DROPPED, Wire(refused="full")], ids=repr)

@@ -12,6 +12,7 @@ from landed.core.absorb import CameBack, Looked, Moved, Replied, absorb
 from landed.core.changes import Changes, Move, Record, Stored, apply
 from landed.core.contract import Contract
 from landed.core.doubt import Ask, Verdict, WaitUntil, doubt
+from landed.core.incarnation import NEVER_RESTORED
 from landed.core.next import what_next
 from landed.core.operation import Happened, Operation, State, moved
 from landed.core.outcome import Absent, Acknowledged, NoAnswer, Refused
@@ -233,6 +234,11 @@ def _as_found(stored: Stored, changes: Changes, *conditions: str) -> Iterator[Mo
         yield replace(move, after=after)
 
 
+def restore_unnoticed(scope: Scope, rules: Rules, now: float) -> Next:
+    """Go on with a store that was put back as if nothing had happened since the backup."""
+    return what_next(replace(scope, incarnation=NEVER_RESTORED), rules, now)
+
+
 def nameless(stored: Stored, changes: Changes) -> Written:
     """Write down nobody's names."""
     return apply(stored, replace(changes, takes=(), frees=()))
@@ -316,6 +322,11 @@ MUTANTS: Mapping[str, Mutant] = {
     ),
     "refuses-a-late-yes": Mutant(
         case="keyed", breaks=(CORE_RAISED,), rules=Rules(absorb=refuses_a_late_yes), bounds=WIDE
+    ),
+    "restore-unnoticed": Mutant(
+        case="bare-restored",
+        breaks=(TWO_EFFECTS,),
+        driver=Driver(what_next=restore_unnoticed),
     ),
     "never-asks": Mutant(case="bare", breaks=(STUCK,), rules=Rules(doubt=never_asks)),
 }

@@ -24,6 +24,7 @@ WIDE = Bounds()
 SHORTER = replace(WIDE, troubled_ticks=3, late_replies=False)
 NARROW = replace(SHORTER, troubled_ticks=2, send_by_ticks=1, sleepers=False)
 AGEING = replace(SHORTER, sleepers=False)  # Long enough to send again what was forgotten.
+RESTORED = replace(SHORTER, sleepers=False, let_gos=0, copies=0, restores=1)
 DEEP = replace(WIDE, stale_questions=True, late_closes=True, states_max=2_000_000)
 
 BARE = Contract(
@@ -71,4 +72,9 @@ CASES: Mapping[str, Case] = {
     "forgetful-close": Case(
         contract=FORGETFUL_CLOSE, bounds=replace(AGEING, let_gos=0), deep=SHORTER
     ),
+    "bare-restored": Case(contract=BARE, bounds=RESTORED, deep=replace(RESTORED, copies=1)),
+    "refuses-late-restored": Case(
+        contract=REFUSES_LATE, bounds=RESTORED, deep=replace(RESTORED, troubled_ticks=4)
+    ),
+    "close-restored": Case(contract=UNCOMPARED, bounds=RESTORED, deep=replace(RESTORED, let_gos=1)),
 }

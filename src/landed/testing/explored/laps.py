@@ -11,6 +11,7 @@ from dataclasses import replace
 from landed.core.absorb import Question, Replied
 from landed.core.arrival import Proposed
 from landed.core.errors import IllegalEventError, LeaseLostError, StaleWriteError
+from landed.core.incarnation import Incarnation
 from landed.core.operation import Operation
 from landed.core.operation_record import from_record
 from landed.core.outcome import NotSent
@@ -106,6 +107,9 @@ def _scope(world: World, which: int, setup: Setup) -> Scope:
         arrivals=tuple(arrivals),
         running=worker.running,
         worker=WORKERS[which],
+        # What there is was made before any restore: nobody calls again after one.
+        incarnation=Incarnation(number=world.restored, horizon=world.restored),
+        positions=dict.fromkeys(operations, (1, 1)),
     )
 
 

@@ -39,6 +39,7 @@ DECIDING = (
     "resend_refused",
     "position",
     "contradicted",
+    "restored",
 )
 JUDGED = ("version", "epoch", "last_sent_at", "looks", "looked_at", "looked", "acknowledged_at")
 SAME_FOR_ALL = (
@@ -88,7 +89,9 @@ class Naming:
             copies = copies if not world.ledger else 0
         if not any(each.open and each.wanted for each in world.known.values()):
             let_gos = let_gos if not world.known else 0
-        return (copies, let_gos, world.looks)
+        saved = world.backup.known.values() if world.backup else ()
+        backup = tuple(self._gist(each, world.at) for each in saved)
+        return (copies, let_gos, world.looks, world.restores, world.restored, backup)
 
     def _number(self, value: Hashable) -> int:
         return self._numbers.setdefault(value, len(self._numbers))
@@ -123,13 +126,14 @@ class Naming:
         sent_at = operation.last_sent_at
         settles_at = sent_at + (contract.refuses_after_s or 0.0) + contract.settlement_lag_s
         shows_at = operation.acknowledged_at + contract.settlement_lag_s
+        asks_since = sent_at if operation.restored else operation.first_sent_at
         return (
             *_deciding(operation),
             operation.looked == Absent.__name__,
             operation.looks > 0 and looked_at == at,
-            looked_at >= operation.first_sent_at + contract.escalate_after_s,
+            looked_at >= asks_since + contract.escalate_after_s,
             self._ages_matter and looked_at > settles_at,
-            sent_at if self._sends_age else sent_at == at,
+            sent_at if self._sends_age or operation.restored else sent_at == at,
             (operation.acknowledged_at, looked_at >= shows_at) if contract.read_back else (),
         )
 

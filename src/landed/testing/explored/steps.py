@@ -17,6 +17,7 @@ from landed.testing.explored.wire import arrive, deaf, deliver, hear_nothing, un
 from landed.testing.explored.world import (
     NOBODY,
     WORKERS,
+    Backup,
     Request,
     Setup,
     Step,
@@ -81,6 +82,8 @@ def _all_steps(world: World, setup: Setup) -> Iterator[Step]:
         yield from _renew(world, which)
         yield from _adopt(world, which, setup)
         yield from _crash(world, which, setup)
+    yield from _back_up(world)
+    yield from _restore(world, setup)
     yield from _forget(world, setup)
     yield from _tick(world, setup)
 
@@ -107,6 +110,30 @@ def _crash(world: World, which: int, setup: Setup) -> Iterator[Step]:
     after = unaddressed(world, {r for r in world.requests if r.to == which}, setup)
     replies = after.replies - set(after.replies_to(which))
     yield Step(f"{WORKERS[which]} crashes", after.with_worker(which, Worker(), replies=replies))
+
+
+def _back_up(world: World) -> Iterator[Step]:
+    if world.restores and world.backup is None and world.known:
+        saved = Backup(stored=world.stored, known=world.known)
+        yield Step("a backup is made", replace(world, backup=saved))
+
+
+def _restore(world: World, setup: Setup) -> Iterator[Step]:
+    """Put the backup back, with every process gone; what is on its way goes on."""
+    if world.backup is None:
+        return
+    gone = unaddressed(world, {r for r in world.requests if r.to != NOBODY}, setup)
+    after = replace(
+        gone,
+        stored=world.backup.stored,
+        known=world.backup.known,
+        workers=(Worker(), Worker()),
+        replies=frozenset(),
+        restores=world.restores - 1,
+        restored=world.restored + 1,
+        backup=None,
+    )
+    yield Step("the backup is put back", after)
 
 
 def _renew(world: World, which: int) -> Iterator[Step]:

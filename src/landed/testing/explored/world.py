@@ -53,6 +53,8 @@ class Bounds:
                     arrived by then or never will
     proxy           who copies a request also passes on the copy's answer in place of the first, as
                     a proxy does that sends again by itself; no contract survives that
+    restores        times that a backup is made and put back later: what happened between is real,
+                    and forgotten here
     states_max      where the search gives up, incomplete
     """
 
@@ -68,6 +70,7 @@ class Bounds:
     late_replies: bool = True
     late_closes: bool = False
     proxy: bool = False
+    restores: int = 0
     states_max: int = 1_000_000
 
 
@@ -149,8 +152,19 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Backup:
+    """What the store held when a backup was made, and its records, read."""
+
+    stored: Stored
+    known: Mapping[str, Operation]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """Everything there is. `known` are the stored records, read; the counters are what is left."""
+    """Everything there is. `known` are the stored records, read; the counters are what is left.
+
+    `restored` counts how often a backup was put back.
+    """
 
     now: int = 0
     stored: Stored = field(default_factory=Stored)
@@ -162,6 +176,9 @@ class World:
     copies: int = 0
     let_gos: int = 0
     looks: int = 0
+    restores: int = 0
+    restored: int = 0
+    backup: Backup | None = None
 
     @property
     def at(self) -> float:
@@ -208,6 +225,7 @@ def first_world(setup: Setup) -> World:
         copies=bounds.copies if setup.contract.keyed else 0,
         let_gos=bounds.let_gos,
         looks=bounds.looks,
+        restores=bounds.restores,
     )
 
 
