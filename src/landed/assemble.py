@@ -42,9 +42,8 @@ async def open_runtime(
         async with landed.open("sqlite:///agent.db", tools=[reserve_table]) as rt:
             value = await rt.perform(reserve_table, {"day": "Fri"})
 
-    `store` is a URL (`landed.stores.urls`); the pure `plan_for` makes the calls of an intent,
-    `permissions` says who may do what. With a `secret`, or several, the newest first, links are
-    keyed and approvals sealed. `mark` is the file by which a restored store is noticed, "" for none.
+    `store` is a URL (`landed.stores.urls`). With a `secret`, or several, the newest first, links
+    are keyed and approvals sealed. `mark` is where a restored store is noticed by, "" for none.
     """
     secrets = (secret,) if isinstance(secret, bytes) else tuple(secret) or (b"",)
     permitted, watching = _permitted(register(tools), permissions), guarded(telemetry)
