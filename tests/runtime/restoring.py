@@ -34,14 +34,16 @@ class MemoryMarks:
 def backup(rig: Rig) -> Any:
     """Copy what the store holds now, as an online backup does."""
     saved = driver.connect(":memory:", check_same_thread=False)
-    rig.base._opened.writer.backup(saved)
+    base: Any = rig.base
+    base._opened.writer.backup(saved)
     return saved
 
 
 def restore(rig: Rig, saved: Any) -> None:
     """Put a copy back in place of the store: every process is gone by then."""
-    rig.base = open_sqlite(":memory:")
-    saved.backup(rig.base._opened.writer)
+    base = open_sqlite(":memory:")
+    saved.backup(base._opened.writer)
+    rig.base = base
 
 
 def incarnation(rig: Rig) -> Incarnation:

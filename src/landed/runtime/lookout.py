@@ -4,6 +4,9 @@ It compares the mark outside the store with the journal before this process acts
 down a restore that it notices, and carries the mark on with what this process commits. What was
 committed after the mark was last written is the window in which a restore can't be noticed: a
 heartbeat's length, and none for what this process itself remembers.
+
+No send is guarded by the one record of restores: on Postgres every worker would queue for that row.
+So what another process noticed, or a person declared, is heard of at the next heartbeat.
 """
 
 import asyncio
