@@ -123,8 +123,9 @@ def test_the_same_key_is_not_sent_again_when(why, op, contract):
         replace(UNKNOWN, send_by=SOON),
         replace(UNKNOWN, resend_refused=True, looked="Absent"),
         replace(UNKNOWN, closing=True),
+        replace(UNKNOWN, tries=FULL.max_tries, unsent=(2, 3, 4, 5), looked="Absent"),
     ],
-    ids=["not-wanted", "past-send-by", "resend-refused", "closing-already"],
+    ids=["not-wanted", "past-send-by", "resend-refused", "closing-already", "no-try-left"],
 )
 def test_what_will_not_be_sent_again_is_closed(op):
     assert doubt(op, FULL, SOON) == Close()

@@ -127,11 +127,9 @@ def _when_due(operation: Operation, verdict: Verdict, now: float) -> Verdict:
 
 def _send_again(operation: Operation, contract: Contract, now: float) -> Verdict | None:
     may = (
-        still_sendable(operation, now)
+        _may_be_sent(operation, contract, now)
         and contract.resendable
         and not operation.closing
-        and not operation.resend_refused
-        and operation.tries < contract.max_tries
         and remembers(operation, contract, at=now + contract.deadline_s)
     )
     if not may:
@@ -142,10 +140,16 @@ def _send_again(operation: Operation, contract: Contract, now: float) -> Verdict
     return SendAgain() if now >= due else WaitUntil(due)
 
 
+def _may_be_sent(operation: Operation, contract: Contract, now: float) -> bool:
+    """Whether another send is possible at all, now or later; what it never is again, is closed."""
+    tries_left = operation.tries < contract.max_tries
+    return still_sendable(operation, now) and tries_left and not operation.resend_refused
+
+
 def _close(operation: Operation, contract: Contract, now: float) -> Verdict | None:
     if contract.read_back and operation.acknowledged_at:
         return None  # The key has landed; what is open is where its result can be seen.
-    given_up = not still_sendable(operation, now) or operation.resend_refused
+    given_up = not _may_be_sent(operation, contract, now)
     if not contract.close or not remembers(operation, contract, at=now):
         return None
     if not given_up and not operation.closing:

@@ -344,7 +344,8 @@ EQUIVALENTS: Mapping[str, Equivalent] = {
         rules=Rules(doubt=closing_ignored),
         bounds=NARROW,
         reason="a close is asked for only when the operation can never be sent again: it is let go,"
-        " its time is over, or a resend was refused, and none of these is ever taken back",
+        " its time or its tries are over, or a resend was refused, and none of these is ever taken"
+        " back",
     ),
 }
 
