@@ -11,7 +11,7 @@ from landed.core.key import Ask
 from landed.core.lease import Lease
 from landed.core.operation import State
 from landed.core.value import Blocked, Confirmed, Failed, Unknown, Withdrawn
-from landed.runtime.opened import Settings
+from landed.runtime.opened import LOST_DRAIN_S, Settings
 from landed.runtime.runtime import Runtime
 from landed.testing.sim import current_process
 from tests.runtime.rig import DROPPED, REPLY_LOST, UNSENT, Rig, Wire, booking, unkeyed
@@ -456,6 +456,31 @@ def test_a_process_that_only_works_ends_when_it_was_taken_for_dead(rig: Rig) -> 
     rig.world.wait(one, two)
     one.result()
     assert isinstance(two.result(), Confirmed)
+
+
+@pytest.mark.field("F2")
+def test_who_was_taken_for_dead_leaves_without_waiting_for_what_it_cannot_write(rig: Rig) -> None:
+    """Its send is out for longer than a drain may take; nobody needs its answer from here."""
+    rig.far.wire.append(Wire(replies_s=80.0))
+    mine = booking(rig.far, deadline_s=100.0)
+
+    async def zombie(rt: Runtime):
+        call = asyncio.ensure_future(rt.perform("book", FRIDAY, patience_s=200.0))
+        with pytest.raises(LeaseLostError, match="w1"):
+            await rt.serve(asyncio.Event())
+        began_s = rig.world.timeline.now_s
+        await rt.drain()
+        await asyncio.gather(call, return_exceptions=True)
+        return rig.world.timeline.now_s - began_s
+
+    one = rig.start(zombie, mine)
+    rig.world.pass_time(1.0)
+    two = rig.start(lambda rt: wait_for_settling(rt), mine)
+    two.clock.shift(3_600.0)
+    rig.world.wait(one, two)
+    assert one.result() <= 3 * LOST_DRAIN_S
+    assert isinstance(two.result(), Confirmed)
+    assert rig.far.effects == {"op-a1": 1}
 
 
 def test_a_process_that_only_works_goes_on_until_it_is_told_to_stop(rig: Rig) -> None:

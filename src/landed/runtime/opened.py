@@ -14,6 +14,8 @@ from landed.runtime.worker import Worker
 
 log = logging.getLogger("landed")
 
+LOST_DRAIN_S = 2.0  # how long a worker that was taken for dead waits for what it cannot write down
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -119,7 +121,10 @@ class Opened:
         self._drained = True
         for going_on in (*self._rounds, *self._going_on):
             going_on.cancel()
-        await self.driver.drain(bound_s=self.settings.drain_s)
+        bound_s = self.settings.drain_s
+        if self.worker.lost is not None:
+            bound_s = min(bound_s, LOST_DRAIN_S)  # Others have what it held, and go on with it.
+        await self.driver.drain(bound_s=bound_s)
         if self.worker.lost is None:
             await self.worker.lookout.end()
             await self.driver.store.retire(worker=self.worker.name)
