@@ -1,5 +1,6 @@
 """A far side as a process of its own: it starts, loses replies, keeps its file and ends."""
 
+import contextlib
 from pathlib import Path
 
 import httpx2
@@ -9,6 +10,7 @@ from landed.testing.worlds import serve
 from landed.testing.worlds.faults import Fault
 from landed.testing.worlds.restaurant import Restaurant
 from landed.testing.worlds.texts import Texts
+from landed.testing.worlds.weather import PATH, Weather
 from tests.testing.far_sides import FRIDAY, WAIT_MAX_S, on_reserve
 
 
@@ -58,7 +60,27 @@ def test_a_world_that_can_not_start_is_an_error_and_leaves_no_process(tmp_path: 
         serve.start("restaurant", db=str(tmp_path / "no" / "such" / "folder.db"))
 
 
+def test_in_bad_weather_what_happens_to_requests_is_counted_until_it_is_called_off(
+    tmp_path: Path,
+) -> None:
+    """What the ledger holds is what was let through, whatever their callers heard."""
+    weather, path = Weather(share=0.7, late_s=0.0, seed=4), str(tmp_path / "restaurant.db")
+    table = {"day": "Fri", "time": "19:00", "party": 4}
+    with serve.start("restaurant", db=path, weather=weather) as far, httpx2.Client() as client:
+        for n in range(60):
+            with contextlib.suppress(httpx2.TransportError):
+                key = {"Idempotency-Key": f"k{n}"}
+                client.post(f"{far.url}/reservations", json=table, headers=key)
+        told = client.post(f"{far.url}{PATH}", json={"share": 0}).json()
+        held = client.get(f"{far.url}/reservations").json()["reservations"]
+    happened = told["happened"]
+    assert sum(happened.values()) == 60
+    assert len(happened) == 9
+    assert len(held) == 60 - happened["drop"] - happened["429"] - happened["503"]
+
+
 UNREADABLE = [
+    ["--weather", '{"share": 2}'],
     *(["--faults", text] for text in ("7", "[7]", '[{"kind": "explode", "path": "/"}]')),
     ["--faults", '[{"kind": "drop", "path": "/", "nth": 0}]'],
     ["--faults", '[{"kind": "drop", "path": "/", "seconds": -1}]'],

@@ -29,6 +29,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from landed.testing.worlds import chain, cluster, invoicing, payments, restaurant, texts
 from landed.testing.worlds.faults import CUT, Clock, Fault
+from landed.testing.worlds.weather import Weather, Weathered
 
 Settings = (
     chain.Chain
@@ -113,9 +114,10 @@ def start(
     port: int = 0,
     faults: Sequence[Fault] = (),
     settings: Settings | None = None,
+    weather: Weather | None = None,
     ready_within_s: float = 20.0,
 ) -> ServedWorld:
-    """Start `world` in a child process and return once it accepts requests.
+    """Start `world` in a child process, in its `weather`, and return once it accepts requests.
 
     The child also ends when this process does, however that ends. What it has to say goes to our
     standard error. Raises WorldStartError when it isn't ready within `ready_within_s` seconds; it
@@ -125,6 +127,7 @@ def start(
     command += ["--db", db, "--port", str(port)]
     command += ["--faults", json.dumps([asdict(fault) for fault in faults])]
     command += ["--settings", json.dumps(asdict(settings) if settings else {})]
+    command += ["--weather", json.dumps(asdict(weather))] if weather else []
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
     line = _first_line(process, ready_within_s)
     served = ServedWorld(url=line.removeprefix("ready "), process=process)
@@ -199,6 +202,10 @@ def _settings(world: _World, text: str) -> object:
     return world.settings(**json.loads(text))
 
 
+def _weather(text: str) -> Weather | None:
+    return Weather(**json.loads(text)) if text else None
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m landed.testing.worlds.serve")
     parser.add_argument("world", choices=sorted(WORLDS))
@@ -206,6 +213,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument("--faults", default="[]", help="a JSON list of faults")
     parser.add_argument("--settings", default="{}", help="a JSON object of the world's settings")
+    parser.add_argument("--weather", default="", help="a JSON object: share, late_s, seed")
     parser.add_argument(
         "--with-parent", action="store_true", help="end when standard input is closed"
     )
@@ -219,9 +227,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     world = WORLDS[given.world]
     try:
         faults, settings = _faults(given.faults), _settings(world, given.settings)
+        weather = _weather(given.weather)
     except (TypeError, ValueError, AttributeError) as error:
-        parser.error(f"bad --faults or --settings: {error}")
-    app = world.build(given.db, _WallClock(), faults, settings=settings)
+        parser.error(f"bad --faults or --settings or --weather: {error}")
+    app: ASGIApp = world.build(given.db, _WallClock(), faults, settings=settings)
+    app = Weathered(app, weather, asyncio.sleep) if weather else app
     config = uvicorn.Config(
         app,
         http=_DroppableProtocol,

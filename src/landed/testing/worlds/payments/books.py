@@ -15,6 +15,8 @@ CREATE TABLE IF NOT EXISTS refund (
     reason TEXT, key TEXT, at REAL NOT NULL,
     settles_at REAL NOT NULL, settles_as TEXT NOT NULL
 );
+CREATE INDEX IF NOT EXISTS refund_payment ON refund (payment);
+CREATE INDEX IF NOT EXISTS refund_key ON refund (key);
 """
 
 
@@ -39,8 +41,8 @@ class Books(KeyedLedger):
             raise ProblemError(422, "no-such-order", f"there is no order {name}")
         gone = sum(
             refund["cents"]
-            for refund in self.refunds(at)
-            if refund["order"] == name and refund["status"] != "failed"
+            for refund in self._rows(at, "payment = ?", name, at_most=-1)
+            if _as_of(refund, at)["status"] != "failed"
         )
         paid = int(row[0])
         return {
@@ -74,16 +76,20 @@ class Books(KeyedLedger):
 
     def found(self, id: str, at: float) -> Json | None:
         """Return a refund as it was at a time, None where there was none."""
-        return next((one for one in self.refunds(at) if one["id"] == id), None)
+        rows = self._rows(at, "number = ?", id[2:]) if id.startswith("RF") else []
+        return _as_of(rows[0], at) if rows else None
 
     def refunds(self, at: float, *, since: float = 0.0) -> list[Json]:
-        """Return the refunds made from `since` on that were there at a time, oldest first."""
-        return [_as_of(row, at) for row in self._rows(at, since=since)]
+        """Return the refunds made from `since` on that were there at a time, oldest first.
+
+        At most `PAGE_MAX`: the rest are those made from the last one's time on.
+        """
+        return [_as_of(row, at) for row in self._rows(at, "at >= ?", since)]
 
     def events(self, at: float) -> list[Json]:
         """Return what is told of refunds up to a time, oldest first."""
         told: list[Json] = []
-        for row in self._rows(at):
+        for row in self._rows(at, "?", True, at_most=-1):
             refund = {name: row[name] for name in ("id", "order", "cents", "key")}
             moments = [(row["settles_as"], row["settles_at"], 2)]
             if row["settles_at"] > row["at"]:
@@ -96,11 +102,11 @@ class Books(KeyedLedger):
         told.sort(key=lambda event: (event["at"], event["version"]))
         return [{"id": f"E{number}", **event} for number, event in enumerate(told, 1)]
 
-    def _rows(self, at: float, *, since: float = 0.0) -> list[Json]:
+    def _rows(self, at: float, where: str, value: object, *, at_most: int = PAGE_MAX) -> list[Json]:
         rows = self.sql.execute(
             "SELECT 'RF' || number, payment, cents, reason, key, at, settles_at, settles_as"
-            " FROM refund WHERE at <= ? AND at >= ? ORDER BY number LIMIT ?",
-            (at, since, PAGE_MAX),
+            f" FROM refund WHERE at <= ? AND {where} ORDER BY number LIMIT ?",
+            (at, value, at_most),
         )
         names = ("id", "order", "cents", "reason", "key", "at", "settles_at", "settles_as")
         return [dict(zip(names, row, strict=True)) for row in rows]
@@ -115,7 +121,8 @@ class Books(KeyedLedger):
         row = self.sql.execute(
             "SELECT answer FROM key WHERE key = ? AND at <= ? AND answer IS NOT NULL", (key, at)
         ).fetchone()
-        return next((one for one in self.refunds(at) if row and one["key"] == key), None)
+        rows = self._rows(at, "key = ?", key) if row else []
+        return _as_of(rows[0], at) if rows else None
 
 
 def _as_of(row: Json, at: float) -> Json:
