@@ -9,7 +9,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 DEMO := .venv/.installed-demo
 DEV := .venv/.installed-dev
 
-.PHONY: demo test test-services lint bench explore clean
+.PHONY: demo test test-services lint bench explore chaos clean
 
 demo: $(DEMO)  ## the main job for real: two processes, a lost reply, a kill, one table
 	$(BIN)/landed demo story
@@ -33,6 +33,9 @@ bench: $(DEV)  ## speed against a hand-written floor, as ratios
 
 explore: $(DEV)  ## the long walk through every state of the pure core
 	$(BIN)/python -m landed.testing.explorer --deep
+
+chaos: $(DEV)  ## ten thousand operations through kills, pauses and restarts of Postgres
+	$(BIN)/python -m landed.testing.chaos --store postgres --operations 10000 --lanes 64
 
 clean:  ## the venv and every cache
 	rm -rf .venv dist .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
