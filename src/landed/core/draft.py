@@ -119,7 +119,7 @@ class Draft:
             self.wakes[operation.id] = operation.send_by
             return False
         service = self.contract_of(operation).service
-        at = self.scope.turn(service, operation.id, kind)
+        at = self.scope.turn(service, operation, kind)
         if at <= self.now:
             return True
         self.wakes[operation.id] = at

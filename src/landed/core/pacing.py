@@ -5,6 +5,7 @@ Three rules keep an outage from becoming a storm, for each service by itself:
 - **A pace.** So many a second, and a burst after a pause. Whoever comes too early gets a *seat*, a
   time of its own at which to come back, so that ten thousand waiting operations do not all wake up
   at the same moment. It is a token bucket, kept as one time: the generic cell rate algorithm.
+  Tenants that wait take turns (`core.seats`).
 - **A hold.** After "too many requests" nothing leaves until the service's `Retry-After`, or for a
   pause that doubles each time; then it goes on at the pace, without a burst.
 - **A budget.** Sends again are at most a tenth of the first ones, over a window; a floor lets one
@@ -19,6 +20,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+from landed.core.seats import Seats
 
 SEATS_MAX = 100_000
 """Seats kept for one service; the oldest is given up for a new one."""
@@ -92,18 +95,27 @@ class Pacing:
         self._paces = dict(paces or {})
         self._lanes: dict[str, _Lane] = {}
 
-    def turn(self, service: str, key: str, *, kind: Leaving, now: float, chance: float) -> float:
+    def turn(
+        self,
+        service: str,
+        key: str,
+        *,
+        kind: Leaving,
+        now: float,
+        chance: float,
+        tenant: str = "",
+    ) -> float:
         """Return when `key` may leave. Not later than `now`: it leaves now, and is counted.
 
-        A later time is its seat: ask again then, not before. `key` names one send or question that
-        waits (the operation's id will do). Ask only for what would leave at once: a yes is used up
-        by asking.
+        A later time is its seat: ask again then, not before; it may have become a later one for the
+        sake of another tenant. `key` names one send or question that waits (the operation's id will
+        do). Ask only for what would leave at once: a yes is used up by asking.
         """
-        return self._lane(service).turn(key, kind=kind, now=now, chance=chance)
+        return self._lane(service).turn(key, tenant, kind=kind, now=now, chance=chance)
 
     def leave(self, service: str, key: str) -> None:
         """Give up a seat: it was settled otherwise, or stopped."""
-        self._lane(service).seats.pop(key, None)
+        self._lane(service).seats.leave(key)
 
     def slow_down(
         self, service: str, *, now: float, chance: float, wait_s: float | None = None
@@ -123,42 +135,35 @@ class Pacing:
         found = self._lanes.get(service)
         if found is None:
             pace = self._paces.get(service, self._usual)
-            found = self._lanes[service] = _Lane(pace=pace, sent=_Counts(pace.window_s))
+            found = self._lanes[service] = _Lane(pace)
         return found
 
 
-@dataclass(slots=True)
 class _Lane:
-    """One service. `full_at` is when the bucket will be full again; `round` counts the holds."""
+    """One service. `full_at` is when the bucket will be full again."""
 
-    pace: Pace
-    sent: "_Counts"
-    full_at: float = -math.inf
-    held_until: float = -math.inf
-    strikes: int = 0
-    round: int = 0
-    seats: dict[str, tuple[float, int]] = field(default_factory=dict[str, tuple[float, int]])
+    def __init__(self, pace: Pace) -> None:
+        self.pace = pace
+        self.sent = _Counts(pace.window_s)
+        self.full_at = self.held_until = -math.inf
+        self.strikes = 0
+        self._each_s = 1.0 / pace.per_s
+        self._slack_s = (pace.burst - 1) * self._each_s
+        # A seat may be missed by as long as it takes to fill a whole bucket.
+        self.seats = Seats(late_s=self._slack_s + self._each_s, most=SEATS_MAX)
 
-    @property
-    def _each_s(self) -> float:
-        return 1.0 / self.pace.per_s
-
-    @property
-    def _slack_s(self) -> float:
-        return (self.pace.burst - 1) * self._each_s
-
-    def turn(self, key: str, *, kind: Leaving, now: float, chance: float) -> float:
-        seat = self._seat(key, now)
+    def turn(self, key: str, tenant: str, *, kind: Leaving, now: float, chance: float) -> float:
+        seat = self.seats.of(key, now)
         if kind is Leaving.AGAIN and not self.sent.allow_again(self.pace, now):
             # It keeps no seat, for others can use it. When a place in the budget becomes free
             # nobody knows, so that who waits for one is spread over a window.
-            self.seats.pop(key, None)
+            self.seats.leave(key)
             return now + self.pace.window_s / SLICES + chance * self.pace.window_s
         if seat is None:
-            seat = self._book(key, now)
+            seat = self._book(key, tenant, now)
         if seat > now:
             return seat
-        self.seats.pop(key, None)
+        self.seats.leave(key)
         self.sent.count(kind, now)
         return now
 
@@ -176,25 +181,14 @@ class _Lane:
         if until > self.held_until:
             self.held_until = until
             self.full_at = until + self._slack_s  # An empty bucket: no burst then.
-            self.round += 1
+            self.seats.clear()  # All were before it ends.
         return self.held_until
 
-    def _seat(self, key: str, now: float) -> float | None:
-        """Return its seat; none where a hold came between, or it was missed by a whole bucket."""
-        seat, booked_in = self.seats.get(key, (None, 0))
-        if seat is None or booked_in != self.round:
-            return None
-        return seat if now - seat <= self._slack_s + self._each_s else None
-
-    def _book(self, key: str, now: float) -> float:
+    def _book(self, key: str, tenant: str, now: float) -> float:
         # The hold is named too, for a difference of two sums may come out a little before it.
-        seat = max(now, self.held_until, self.full_at - self._slack_s)
+        late = max(now, self.held_until, self.full_at - self._slack_s)
         self.full_at = max(self.full_at, now) + self._each_s
-        self.seats.pop(key, None)
-        if len(self.seats) >= SEATS_MAX:
-            del self.seats[next(iter(self.seats))]
-        self.seats[key] = (seat, self.round)
-        return seat
+        return self.seats.give(key, tenant=tenant, late=late, now=now)
 
 
 class _Counts:

@@ -22,11 +22,11 @@ from landed.core.plan import Plan
 from landed.core.question import Question
 from landed.core.undo import Release
 
-Turn = Callable[[str, str, Leaving], float]
-"""Says when something may leave for a service: its name, what would leave, and of which kind."""
+Turn = Callable[[str, Operation, Leaving], float]
+"""Says when something may leave for a service: its name, what it is about, and of which kind."""
 
 
-def at_once(service: str, key: str, kind: Leaving) -> float:
+def at_once(service: str, operation: Operation, kind: Leaving) -> float:
     """Let everything leave at once: where no pace was given."""
     return 0.0
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from landed.core.operation import Operation
 from landed.core.outcome import Acknowledged, NotSent, Refused, SendOutcome
 from landed.core.pacing import Leaving, Pacing
 from landed.runtime.clock import Clock, Ids
@@ -17,12 +18,19 @@ class Paced:
     clock: Clock
     ids: Ids
 
-    def turn(self, service: str, key: str, kind: Leaving) -> float:
+    def turn(self, service: str, operation: Operation, kind: Leaving) -> float:
         """Return when it may leave (UTC, seconds since the epoch); not later than now: at once."""
         if self.pacing is None:
             return 0.0
         now = self.clock.now()
-        return self.pacing.turn(service, key, kind=kind, now=now, chance=self._chance())
+        return self.pacing.turn(
+            service,
+            operation.id,
+            kind=kind,
+            now=now,
+            chance=self._chance(),
+            tenant=operation.tenant,
+        )
 
     def heard(self, service: str, outcome: SendOutcome) -> None:
         """Take note of how a service answers: one that asks for time is left alone."""
