@@ -57,6 +57,7 @@ _PUBLIC = {
     "LandedError": ("landed.core.errors", "LandedError"),
     "ProposalError": ("landed.core.errors", "ProposalError"),
     "ContractError": ("landed.core.errors", "ContractError"),
+    "BusyError": ("landed.core.errors", "BusyError"),
     "StoreError": ("landed.core.errors", "StoreError"),
     "StaleWriteError": ("landed.core.errors", "StaleWriteError"),
     "LeaseLostError": ("landed.core.errors", "LeaseLostError"),
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from landed.core.contract import Contract, Effect, Risk
     from landed.core.errors import (
         ApprovalError,
+        BusyError,
         ContractError,
         LandedError,
         LeaseLostError,
@@ -125,6 +127,7 @@ __all__ = [
     "Ask",
     "Assumed",
     "Blocked",
+    "BusyError",
     "Call",
     "Confirmed",
     "Contract",

@@ -12,6 +12,7 @@ from landed.core.lease import Lease
 from landed.core.operation import Operation, State
 from landed.core.operation_record import from_record
 from landed.core.outcome import Absent, Acknowledged, Found, LookOutcome
+from landed.core.pacing import Pacing
 from landed.core.store import Store
 from landed.core.tool import Call, Tool
 from landed.runtime.opened import Settings
@@ -223,6 +224,7 @@ class Rig:
     kill_at: Point | None = None
     only_pauses: bool = False
     marks: Any = None
+    pacing: Pacing | None = None
 
     def __post_init__(self) -> None:
         self.base = new_base(self.world)
@@ -325,6 +327,7 @@ class Rig:
             worker=worker,
             lease=self.lease,
             marks=self.marks,
+            pacing=self.pacing,
         )
         async with rt:
             return await script(rt)

@@ -56,6 +56,7 @@ class Draft:
         self.wakes: dict[str, float] = {}
         self.slots: dict[str, int] = dict(scope.slots)
         self.starved: set[str] = set()
+        self.queued: set[str] = set()
         self.urgent: set[str] = set()
         self.sending: set[str] = set()
         self.asking: set[str] = set()
@@ -84,6 +85,7 @@ class Draft:
             last_question=self.last_question,
             wakes=self.wakes,
             starved=frozenset(self.starved),
+            queued=frozenset(self.queued),
             approvals=self.approvals,
             cases=self.cases,
             answers=self.answers,
@@ -123,6 +125,7 @@ class Draft:
         if at <= self.now:
             return True
         self.wakes[operation.id] = at
+        self.queued.add(operation.id)
         return False
 
     def answer(self, arrival: Arrival, says: str) -> None:

@@ -5,6 +5,7 @@
     ├── ContractError      whoever registered the tool
     ├── ConflictError      the world moved since the preview
     ├── ApprovalError      a yes or a no that cannot be taken
+    ├── BusyError          load: too much of a tenant is in hand in this process
     ├── StoreError         disk, connection, schema
     │   ├── StaleWriteError   another writer moved the record, or holds the name
     │   ├── LeaseLostError    another worker took over the claim
@@ -20,6 +21,8 @@
 Time-outs, refusals and doubt are values, never exceptions (see `landed.core.value`). The shape of
 the tree, with the evidence in attributes and the sentence in `__str__`, follows httpx.
 """
+
+RETRY_AFTER_S = 1.0
 
 
 class LandedError(Exception):
@@ -57,6 +60,23 @@ class ApprovalError(LandedError):
         super().__init__(message)
         self.problem = problem
         self.again = ""
+
+
+class BusyError(LandedError):
+    """Too much of `tenant` is in hand in this process: calls that wait, or what is open.
+
+    Nothing was recorded and nothing was sent. Try the same call again after `retry_after_s`
+    seconds, or in another process; other tenants are not held up. `most` is the bound.
+    """
+
+    def __init__(self, *, tenant: str, most: int) -> None:
+        super().__init__(
+            f"{most} calls or operations of tenant {tenant!r} are in hand here already; nothing was"
+            f" recorded: try again in {RETRY_AFTER_S:g} s, or elsewhere"
+        )
+        self.tenant = tenant
+        self.most = most
+        self.retry_after_s = RETRY_AFTER_S
 
 
 class StoreError(LandedError):

@@ -203,7 +203,8 @@ class Next:
     First `changes` is committed; then, and only then, `commands` are started. The records are the
     scope's after that. `wakes` says when each open operation wants the next lap (UTC seconds);
     those that wait only for an answer or for somebody are not in it. `starved` are the tools that
-    had no place left for a send of this scope. `answers` are what is said to whoever handed an
+    had no place left for a send of this scope, `queued` the operations that wait for their turn at
+    a service. `answers` are what is said to whoever handed an
     arrival in, by the arrival's identity.
     """
 
@@ -216,6 +217,7 @@ class Next:
     last_question: str
     wakes: Mapping[str, float]
     starved: frozenset[str] = frozenset()
+    queued: frozenset[str] = frozenset()
     approvals: Mapping[str, Approval] = field(default_factory=dict[str, Approval])
     cases: Mapping[str, Case] = field(default_factory=dict[str, Case])
     answers: Mapping[int, str] = field(default_factory=dict[int, str])

@@ -1,7 +1,7 @@
 """What lies in front of a loop: its inbox, its memory, and everybody who waits for an answer."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from landed.core.arrival import (
@@ -15,18 +15,17 @@ from landed.core.arrival import (
     Told,
     Withdraw,
 )
-from landed.core.canonical import Json
 from landed.core.changes import Move, Record
 from landed.core.contract import Contract
-from landed.core.erased import erased_on, is_same
-from landed.core.errors import LeaseLostError, ProposalError, StaleWriteError
+from landed.core.errors import LeaseLostError, StaleWriteError
 from landed.core.incarnation import NEVER_RESTORED, Incarnation
 from landed.core.onlooker import NOBODY, Noticed, Onlooker
 from landed.core.operation import Operation, State
+from landed.core.pacing import Leaving
 from landed.core.plan import At, Plan, PlanState
 from landed.core.rules import Rules
-from landed.core.schedule import Place
-from landed.core.scope import Check, Next, Scope
+from landed.core.schedule import WHEN_RUNG, Place
+from landed.core.scope import Asking, Check, Next, Scope, Send, Sending
 from landed.core.store import Store
 from landed.core.tool import Tool
 from landed.core.undo import Release, ReleaseState
@@ -34,19 +33,21 @@ from landed.runtime.calls import Calls
 from landed.runtime.clock import Clock
 from landed.runtime.following import Following
 from landed.runtime.listening import Listeners
-from landed.runtime.memory import Memory
+from landed.runtime.memory import Memory, in_motion
 from landed.runtime.paced import Paced
+from landed.runtime.same import check_same
+from landed.runtime.sharing import Sharing
 from landed.runtime.waiting import PlanWaiter, Waiter, refuse
 
 WhatNext = Callable[[Scope, Rules, float], Next]
 
-SAID_MAX = 60  # characters of a value in the text of an error
+SOON_S = 10.0  # what waits for longer than this is not in motion: others may be taken over
 NOBODY_WAITS = "nobody waits for it any more, and it had not been sent"
 
 
 @dataclass(slots=True, eq=False)
 class Setting:
-    """What all loops of a runtime share. `slots` are free places of the tools that bound them.
+    """What all loops of a runtime share.
 
     `hear` are called with the moves of each unit once it is durable; `onlooker` hears of the rest.
     """
@@ -61,13 +62,12 @@ class Setting:
     new_id: Callable[[str], str]
     worker: str
     language: str
-    slots: dict[str, int]
     keys: tuple[bytes, ...]
     paced: Paced
     check: Callable[[Check], Awaitable[Checked]]
     learn: Callable[[Record], Awaitable[None]]
     ring: Callable[["Desk"], bool]
-    freed: Callable[[str], None]
+    sharing: Sharing
     listeners: Listeners = field(default_factory=Listeners)
     onlooker: Onlooker = NOBODY
     incarnation: Incarnation = NEVER_RESTORED
@@ -98,6 +98,8 @@ class Desk:
     plan_waiters: list[PlanWaiter] = field(default_factory=list[PlanWaiter])
     asks: dict[str, Operation | Plan] = field(default_factory=dict[str, Operation | Plan])
     wakes: dict[str, float] = field(default_factory=dict[str, float])
+    adopted: set[str] = field(default_factory=set[str])
+    starved: frozenset[str] = frozenset()
     rest: asyncio.Event = field(default_factory=asyncio.Event)
     draining: bool = False
     troubles: int = 0
@@ -201,9 +203,11 @@ class Desk:
     def adopt(self, records: Iterable[Record]) -> None:
         """Take over what another worker left; what waits behind a block is withdrawn."""
         adopted = list(records)
+        self.adopted.update(record.id for record in adopted)
         for record in adopted:
             self.plan_waiters += self.following.leave_plan(record.id)
             self.memory.take(record)
+        self._note()  # All of it is in motion, until a lap has seen what it waits for.
         held = (self.memory.operations.get(record.id) for record in adopted)
         self.withdraw_blocked([operation for operation in held if operation is not None])
         self.ring()
@@ -269,6 +273,11 @@ class Desk:
         self.memory.clear()
         self.inbox.clear()
         self.asks.clear()
+        self.adopted.clear()
+        self.setting.sharing.decide(self.place)
+        self.pass_places_on(frozenset())
+        self.setting.sharing.settle(self.place, ())  # Also of what is out: nobody hears of it.
+        self._note()
         self.troubles = 0
         self.rest.set()
 
@@ -290,11 +299,47 @@ class Desk:
         wanted = tuple(names)
         return await self.setting.store.holders(*wanted) if wanted else {}
 
+    def occupy(self, decided: Next) -> list[Operation]:
+        """Take the places of what is about to be sent, and return what that is."""
+        sending = [c.operation for c in decided.commands if isinstance(c, Send)]
+        for operation in sending:
+            self.setting.sharing.occupy(self.place, operation.tool)
+        return sending
+
     def send_over(self, operation: Operation) -> None:
         """Give the place of a send to the next one."""
-        if operation.tool in self.setting.slots:
-            self.setting.slots[operation.tool] += 1
-            self.setting.freed(operation.tool)
+        self.setting.sharing.free(operation.tool)
+
+    # What is shared with other sessions.
+
+    def turn(self, service: str, operation: Operation, kind: Leaving) -> float:
+        """Return when it may leave; what was taken over waits for one of the few places first."""
+        if operation.id in self.adopted or operation.plan in self.adopted:
+            places = self.setting.sharing.places(service or operation.tool)
+            if not places.take((*self.place, operation.id)):
+                return WHEN_RUNG
+        return self.setting.paced.turn(service, operation, kind)
+
+    def take_stock(self, decided: Next) -> None:
+        """Pass on the places that are not used here, and note what is open and in motion."""
+        out = self.pass_places_on(decided.starved)
+        self.adopted &= {one.id for one in self.memory.mine()}
+        soon = self.setting.clock.now() + SOON_S
+        resting = {id for id, at in self.wakes.items() if at > soon} - decided.queued
+        self._note(resting - out)
+
+    def pass_places_on(self, starved: frozenset[str]) -> set[str]:
+        """Keep the places in use and wait for those of these tools; return what is out."""
+        out = {r.operation for r in self.calls.running if isinstance(r, Sending | Asking)}
+        self.setting.sharing.starve(self.place, self.starved, starved)
+        self.setting.sharing.settle(self.place, out)
+        self.starved = starved
+        return out
+
+    def _note(self, resting: Set[str] = frozenset()) -> None:
+        moving = in_motion(self.memory, self.adopted, resting)
+        open = sum(1 for _ in self.memory.mine())
+        self.setting.sharing.note(self.place, open=open, moving=moving)
 
     def _set_timer(self, waiter: Waiter | PlanWaiter) -> None:
         seconds = max(0.0, waiter.until - self.setting.clock.now())
@@ -391,53 +436,3 @@ def _at_work(plan: Plan) -> tuple[int, ...]:
     if plan.state is PlanState.STOPPING:
         return tuple(n for n, place in enumerate(plan.places) if place.at is At.OUT)
     return plan.front
-
-
-def check_same(held: Operation | Plan, wanted: Operation | Plan) -> None:
-    """One ask is one call, or one plan: raise `ProposalError` when it comes again as another."""
-    before, now = _calls(held), _calls(wanted)
-    if _are_same(before, now):
-        return
-    call_id = held.call_id if isinstance(held, Plan) else held.ask.call_id
-    what = "another plan" if isinstance(held, Plan) else f"{held.tool} with other arguments"
-    moved = ", ".join(_differing(before, now))
-    raise ProposalError(
-        f"the call id {call_id!r} was used before, for {what} ({held.id}; {moved}); give a new call"
-        " a call id of its own"
-    )
-
-
-def _calls(one: Operation | Plan) -> list[tuple[str, Mapping[str, Json]]]:
-    if isinstance(one, Plan):
-        return [(step.tool, step.arguments) for step in one.steps]
-    return [(one.tool, one.arguments)]
-
-
-Calling = Sequence[tuple[str, Mapping[str, Json]]]
-
-
-def _are_same(before: Calling, now: Calling) -> bool:
-    return len(before) == len(now) and all(
-        tool == other and is_same(old, new)
-        for (tool, old), (other, new) in zip(before, now, strict=True)
-    )
-
-
-def _differing(before: Calling, now: Calling) -> Iterator[str]:
-    """Yield what is not the same: a number of steps, a tool, a field with both its values."""
-    if len(before) != len(now):
-        yield f"{len(before)} steps, now {len(now)}"
-        return
-    for number, ((tool, old), (other, new)) in enumerate(zip(before, now, strict=True), 1):
-        where = f"step {number} " if len(now) > 1 else ""
-        if tool != other:
-            yield f"{where}{tool}, now {other}"
-        if day := erased_on(old):
-            yield f"{where}with arguments that were erased on {day}"
-            continue
-        for name in (name for name in {**old, **new} if old.get(name) != new.get(name)):
-            yield f"{where}{name} {_said(old.get(name))}, now {_said(new.get(name))}"
-
-
-def _said(value: Json) -> str:
-    return repr(value)[:SAID_MAX]

@@ -24,6 +24,7 @@ from landed.runtime.desk import Desk, Setting, WhatNext
 from landed.runtime.loop import SessionLoop
 from landed.runtime.paced import Paced
 from landed.runtime.reader import Reader
+from landed.runtime.sharing import ADOPT_AT_ONCE, ADOPT_MAX, TENANT_MAX, Sharing
 
 log = logging.getLogger("landed")
 
@@ -49,6 +50,9 @@ class Driver:
     what_next: WhatNext = what_next
     decides_only: bool = False
     onlooker: Onlooker = NOBODY
+    adopt_max: int = ADOPT_MAX
+    adopt_at_once: int = ADOPT_AT_ONCE
+    tenant_max: int = TENANT_MAX
     reader: Reader = field(init=False)
     digests: dict[str, str] = field(default_factory=dict[str, str])
     loops: dict[Place, SessionLoop] = field(default_factory=dict[Place, SessionLoop])
@@ -72,12 +76,17 @@ class Driver:
             keys=self.keys,
             paced=Paced(self.pacing, self.clock, self.ids),
             check=self.check,
-            slots={name: bound for name, bound in bounded.items() if bound},
             learn=self.learn,
             ring=self._ring,
-            freed=self._freed,
             onlooker=self.onlooker,
             hear=[] if self.onlooker is NOBODY else [self.onlooker.stored],
+            sharing=Sharing(
+                slots={name: bound for name, bound in bounded.items() if bound},
+                ring=self._rung,
+                adopt_max=self.adopt_max,
+                adopt_at_once=self.adopt_at_once,
+                tenant_max=self.tenant_max,
+            ),
         )
 
     async def register(self) -> None:
@@ -211,7 +220,9 @@ class Driver:
             desk.hand_over(there)
         return self.schedule.ring(desk.place)
 
-    def _freed(self, tool: str) -> None:
-        for loop in self.loops.values():
-            if tool in loop.starved:
-                loop.ring()
+    def _rung(self, place: Place) -> bool:
+        """Ring a session that is there; return whether it is."""
+        loop = self.loops.get(place)
+        if loop is not None:
+            loop.ring()
+        return place in self.loops

@@ -6,7 +6,6 @@ absorbed it succeeded. First run, retry, stop and recovery (its first lap) are t
 
 import asyncio
 import logging
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -44,8 +43,9 @@ from landed.core.scope import (
     Watch,
 )
 from landed.core.session import delivery_name
-from landed.runtime.desk import Desk, check_same
+from landed.runtime.desk import Desk
 from landed.runtime.memory import RULED_S, folded_in, needed_by
+from landed.runtime.same import check_same
 from landed.runtime.waiting import PlanWaiter, refuse
 
 log = logging.getLogger("landed")
@@ -62,7 +62,6 @@ class SessionLoop(Desk):
     """The loop over one session's scope, in memory for as long as something is open in it."""
 
     holders: dict[str, str] = field(default_factory=dict[str, str])
-    starved: frozenset[str] = frozenset()
     conflicts: int = 0
     looked_at: float = 0.0
     again: bool = False
@@ -103,6 +102,8 @@ class SessionLoop(Desk):
         """The store is in trouble: say so to everybody, keep what came back, try again later."""
         log.warning("session %s could not be written: %s", self.place[1], error, extra=self.whose)
         self.refuse_all(error)
+        self.setting.sharing.decide(self.place)
+        self.pass_places_on(frozenset())  # Others may go first until the store is there again.
         self.asks.clear()
         self.inbox = [a for a in self.inbox if isinstance(a, Replied | Looked | LetGo | Withdraw)]
         self.conflicts = 0
@@ -123,11 +124,11 @@ class SessionLoop(Desk):
                 raise StoreError(f"the store has no {names}, which others name")
         self.holders |= await self.holders_of(self.memory.unprepared(self.setting.contracts))
         arrivals = self._arrivals()
+        self.setting.sharing.decide(self.place)
         decided = self.setting.what_next(
             self._scope(arrivals), self.setting.rules, self.setting.clock.now()
         )
-        occupied = [c.operation for c in decided.commands if isinstance(c, Send)]
-        self._occupy(occupied)
+        occupied = self.occupy(decided)
         try:
             stored = await self.commit(decided)
         except BaseException as error:
@@ -159,13 +160,13 @@ class SessionLoop(Desk):
             if (done := self.handed.pop(id(arrival), None)) is not None and not done.done():
                 done.set_result(decided.answers.get(id(arrival), ""))
         self.wakes = dict(decided.wakes)
-        self.starved = decided.starved
         self.memory.keep(decided, stored)
         self.setting.noticed(decided.changes.moves)
         self.setting.listeners.tell(self.memory.plans)
         for command in decided.commands:
             self._start(command)
         self.answer_all()
+        self.take_stock(decided)
         if self.memory.foreign():
             self.wakes[""] = self.setting.clock.now() + FOREIGN_S
         if self.memory.out():
@@ -192,16 +193,11 @@ class SessionLoop(Desk):
             language=setting.language,
             holders=self.holders,
             running=frozenset(self.calls.running),
-            slots=setting.slots,
-            turn=setting.paced.turn,
+            slots=setting.sharing.slots_of(self.place),
+            turn=self.turn,
             incarnation=setting.incarnation,
             draining=self.draining,
         )
-
-    def _occupy(self, sending: Iterable[Operation]) -> None:
-        for operation in sending:
-            if operation.tool in self.setting.slots:
-                self.setting.slots[operation.tool] -= 1
 
     def _start(self, command: Command) -> None:
         match command:

@@ -1,6 +1,6 @@
 """What a loop holds in memory of its session: what is open, and the closed records it speaks of."""
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,7 +30,7 @@ from landed.core.operation_record import from_record
 from landed.core.plan import At, Plan, PlanState, plan_from
 from landed.core.question import Question, question_from
 from landed.core.scope import Next
-from landed.core.undo import Release, release_from
+from landed.core.undo import Release, ReleaseState, release_from
 
 # How often what waits for a person is read again: was something ruled on elsewhere?
 RULED_S = 10.0
@@ -199,6 +199,29 @@ def _under(held: Any, epoch: int) -> object:
     if isinstance(held, Operation):
         return under(held, epoch=epoch)
     return replace(held, epoch=epoch)
+
+
+def in_motion(memory: Memory, adopted: Set[str], resting: Set[str]) -> int:
+    """Return how many of the `adopted` records are worked on now, or within moments.
+
+    An operation is, unless it only waits (`resting`). A plan or a release is while an operation of
+    it is, or when its next one is about to be made; what waits for a person is not.
+    """
+    if not adopted:
+        return 0
+    open = [one for one in memory.operations.values() if one.open and one.worker == memory.worker]
+    moving = {one.id for one in open if one.id not in resting}
+    begun = {one.plan for one in open}
+    carried = {one.plan for one in open if one.id in moving}
+    for plan in memory.plans.values():
+        begins = plan.state is PlanState.RUNNING and plan.id not in begun
+        if begins or plan.id in carried:
+            moving.add(plan.id)
+    for release in memory.releases.values():
+        begins = release.state is ReleaseState.DUE and not release.undo
+        if begins or release.undo in moving:
+            moving.add(release.id)
+    return len(adopted & moving)
 
 
 Speaks = Plan | Release | Question | Approval

@@ -10,6 +10,7 @@ from landed.core.onlooker import Onlooker
 from landed.runtime.clock import Clock, Ids
 from landed.runtime.driver import Driver
 from landed.runtime.planning import Planner
+from landed.runtime.sharing import ADOPT_AT_ONCE, ADOPT_MAX, TENANT_MAX
 from landed.runtime.worker import Worker
 
 log = logging.getLogger("landed")
@@ -29,6 +30,11 @@ class Settings:
     language        of the person's sentences: `en` or `es`
     sweep_every_s   how often each tool that can list its effects is swept; None for never
     tenants         those whose cases are swept for, and told of again at the start
+    adopt_max       how much of what dead workers left is worked on here at a time; what only waits
+                    is not counted. More is taken over as that gets less
+    adopt_at_once   how many sends and questions of that are out at once, for each service
+    tenant_max      how many calls of one tenant may wait here, and how much of it may be open here;
+                    beyond that a new call raises `BusyError`
     """
 
     send_within_s: float = 900.0
@@ -39,6 +45,14 @@ class Settings:
     language: str = "en"
     sweep_every_s: float | None = None
     tenants: tuple[str, ...] = ("default",)
+    adopt_max: int = ADOPT_MAX
+    adopt_at_once: int = ADOPT_AT_ONCE
+    tenant_max: int = TENANT_MAX
+
+    def __post_init__(self) -> None:
+        """Raise `ValueError` for a bound with which nothing would ever be done."""
+        if min(self.adopt_max, self.adopt_at_once, self.tenant_max) < 1:
+            raise ValueError("adopt_max, adopt_at_once and tenant_max are at least 1")
 
 
 @dataclass(slots=True, eq=False)

@@ -127,6 +127,9 @@ def _driver(
         pacing=parts.get("pacing"),
         decides_only=decides_only,
         onlooker=guarded(parts.get("telemetry")),
+        adopt_max=bounds.adopt_max,
+        adopt_at_once=bounds.adopt_at_once,
+        tenant_max=bounds.tenant_max,
     )
 
 

@@ -47,7 +47,8 @@ class Performing(Opened):
         wanted, and `CancelledError` goes on only after what was sent is durably in doubt.
 
         Raises `ProposalError` for an unknown tool, arguments that do not fit, a call that needs a
-        person's yes, or a call id used before with other arguments. Nothing was sent then.
+        person's yes, or a call id used before with other arguments, and `BusyError` while too much
+        of its tenant is in hand here. Nothing was sent then.
         """
         self._check_open()
         known = self._tool(tool)
@@ -60,22 +61,27 @@ class Performing(Opened):
                 f"{known.name} needs a yes: a person has to approve it before it is sent, and"
                 " `perform` asks nobody"
             )
-        operation = self._made(known, checked, whom)
         seconds = self._patience_s(known, patience_s)
-        waiter = self._waiter(operation.id, enough=settled_enough, seconds=seconds)
-        loop = self.driver.loop_of(tenant=whom.tenant, session=whom.session)
-        loop.propose(Proposed(operation=operation, ask_name=ask_name(whom)), waiter)
-        try:
-            answer = await waiter.future
-        except asyncio.CancelledError:
-            await self._let_go(waiter.operation, whom)
-            raise
-        return self.driver.reader.value(answer.operation, replayed=answer.replayed)
+        with self.driver.setting.sharing.call(whom.tenant):
+            return await self._carried_out(self._made(known, checked, whom), seconds)
 
     async def status(self, operation: str) -> Value:
         """Return an operation as it stands. Raises `ProposalError` for an unknown id."""
         self._check_open()
         return self.driver.reader.value(await self.driver.reader.operation(operation))
+
+    async def _carried_out(self, operation: Operation, seconds: float) -> Value:
+        """Hand a call to its loop, and return what it came to, or how it stands in the end."""
+        ask = operation.ask
+        waiter = self._waiter(operation.id, enough=settled_enough, seconds=seconds)
+        loop = self.driver.loop_of(tenant=ask.tenant, session=ask.session)
+        loop.propose(Proposed(operation=operation, ask_name=ask_name(ask)), waiter)
+        try:
+            answer = await waiter.future
+        except asyncio.CancelledError:
+            await self._let_go(waiter.operation, ask)
+            raise
+        return self.driver.reader.value(answer.operation, replayed=answer.replayed)
 
     def _tool(self, tool: "str | Tool") -> Tool:
         name = tool if isinstance(tool, str) else getattr(tool, "name", repr(tool))

@@ -77,13 +77,15 @@ class Proposing(Settling):
 
         Returns when the plan is over or waits for a person, or after `patience_s` seconds as it
         stands. The same ask again joins the same plan. Raises `ProposalError` for what cannot be
-        carried out or is not allowed; nothing was sent then.
+        carried out or is not allowed, and `BusyError` while too much of its tenant is in hand here;
+        nothing was sent then.
         """
         self._check_open()
-        planned, token = await self.planner.proposed(
-            ask, calls, intent or {}, origin, independent=independent
-        )
-        return await self._carry_out(planned, patience_s, token=token)
+        with self.driver.setting.sharing.call(ask.tenant):
+            planned, token = await self.planner.proposed(
+                ask, calls, intent or {}, origin, independent=independent
+            )
+            return await self._carry_out(planned, patience_s, token=token)
 
     async def revise(
         self,
@@ -106,10 +108,11 @@ class Proposing(Settling):
         unknown, has ended, or was revised already.
         """
         self._check_open()
-        revised, token = await self.planner.revised(
-            turn, heard, wanted=wanted, change=change or {}, drop=drop, call_id=call_id
-        )
-        return await self._carry_out(revised, patience_s, token=token)
+        with self.driver.setting.sharing.call(heard.tenant):
+            revised, token = await self.planner.revised(
+                turn, heard, wanted=wanted, change=change or {}, drop=drop, call_id=call_id
+            )
+            return await self._carry_out(revised, patience_s, token=token)
 
     async def plan(self, plan: str, *, tenant: str = "default") -> PlanValue:
         """Return a plan as it stands. Raises `ProposalError` for an unknown id."""

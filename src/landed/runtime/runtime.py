@@ -62,7 +62,8 @@ class Runtime(Progressing):
         verified, the text is kept as it came and the operation that it is about is settled by it in
         the same unit; what is about nothing that is known here is a case. The same `delivery`
         again, from any process, returns the input it made the first time. Raises `ProposalError`
-        for a text longer than `INPUT_MAX` characters.
+        for a text longer than `INPUT_MAX` characters, and `BusyError` while too much of its tenant
+        is in hand here.
         """
         self._check_open()
         _check_length(text)
@@ -77,7 +78,8 @@ class Runtime(Progressing):
             turn=self.ids.new("turn"),
             at=self._clock.now(),
         )
-        return await self._keep_once(received, evidence)
+        with self.driver.setting.sharing.call(tenant):
+            return await self._keep_once(received, evidence)
 
     async def ask(
         self, heard: Input, text: str, *, turn: str = "", claim: str = "", operation: str = ""

@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
+from zlib import crc32
 
 from landed.core.errors import LeaseLostError, NewerSchemaError, RestoredError, StoreError
 from landed.core.lease import Lease
@@ -11,11 +13,13 @@ from landed.core.store import Store
 from landed.runtime.clock import Clock
 from landed.runtime.driver import Driver
 from landed.runtime.lookout import Lookout
+from landed.runtime.sharing import Sharing
 
 log = logging.getLogger("landed")
 
-CLAIM_MAX = 100  # records taken over in one transaction
-CLAIMS_MAX = 1000  # transactions in one round, so that a round ends
+CLAIM_MAX = 100  # records taken over in one transaction: a bite
+BITE_S = 0.1  # between two bites, so that several workers share what a dead one left
+JITTER = 0.1  # by this part, at most, a heartbeat comes earlier than it has to
 
 
 @dataclass(slots=True, eq=False)
@@ -29,27 +33,27 @@ class Worker:
     lease: Lease
     lookout: Lookout
     lost: LeaseLostError | NewerSchemaError | RestoredError | None = None
+    more: bool = False
 
     async def begin(self) -> int:
-        """Register, and take over what dead workers left; return how many operations."""
+        """Register, and begin to take over what dead workers left; return how many operations."""
         await self.store.renew(worker=self.name, until=self.lease.until(self.clock.now()))
         adopted = await self.adopt()
         await self.lookout.carry_on()
         return adopted
 
     async def adopt(self) -> int:
-        """Claim what no living worker holds, and let its loops take it from there."""
-        adopted = 0
-        if self.driver.decides_only:
-            return adopted  # It has no tools to carry anything out with.
-        for _ in range(CLAIMS_MAX):
-            claimed = await self.store.claim(
-                worker=self.name, now=self.clock.now(), limit=CLAIM_MAX
-            )
-            adopted += await self.driver.adopt(claimed)
-            if len(claimed) < CLAIM_MAX:
-                break
-        return adopted
+        """Claim a bite of what no living worker holds, and let its loops take it from there.
+
+        Never more than there is room for: what was taken over and is still in motion is bounded.
+        Returns how many operations that was.
+        """
+        limit = min(CLAIM_MAX, self._sharing.room_left)
+        if self.driver.decides_only or limit < 1:
+            return 0  # It has no tools to carry anything out with, or its hands are full.
+        claimed = await self.store.claim(worker=self.name, now=self.clock.now(), limit=limit)
+        self.more = len(claimed) == limit
+        return await self.driver.adopt(claimed)
 
     async def beat(self) -> None:
         """Renew and adopt until cancelled; a worker that may not go on stops, and says why.
@@ -57,8 +61,8 @@ class Worker:
         It may not when its claims were taken over, or its store by a newer `landed`.
         """
         while self.lost is None:
-            await asyncio.sleep(self.lease.beat_s)
             try:
+                await self._bite(self.lease.beat_s * (1.0 - JITTER * self._luck))
                 until = self.lease.until(self.clock.now())
                 await self.store.renew(worker=self.name, until=until)
                 self.driver.onlooker.noticed(Noticed.RENEWED)
@@ -72,6 +76,7 @@ class Worker:
             except RestoredError as gone:
                 await self._give_up(gone)
             except StoreError as error:
+                self.more = False
                 said = "worker %s could not renew its lease: %s"
                 log.warning(said, self.name, error, extra={"worker": self.name})
 
@@ -86,3 +91,33 @@ class Worker:
         log.error("worker %s stops: %s", self.name, gone)
         self.lost = gone
         self.driver.stop_short(gone)
+
+    async def _bite(self, seconds: float) -> None:
+        """Wait for the next heartbeat, and take more meanwhile, where there is more and room."""
+        now = asyncio.get_running_loop().time
+        until = now() + seconds
+        while self.more and (left := until - now()) > 0:
+            await asyncio.sleep(min(left, BITE_S * (1.0 + self._luck)))
+            if await self._has_room(until - now()):
+                await self.adopt()
+        await asyncio.sleep(max(0.0, until - now()))
+
+    async def _has_room(self, seconds: float) -> bool:
+        """Wait until there is room for a good bite, at most so long; return whether there is."""
+        sharing = self._sharing
+        wanted = min(CLAIM_MAX, -(-sharing.adopt_max // 2))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, seconds)):
+                while sharing.room_left < wanted:
+                    sharing.room.clear()
+                    await sharing.room.wait()
+        return sharing.room_left >= wanted
+
+    @property
+    def _sharing(self) -> Sharing:
+        return self.driver.setting.sharing
+
+    @property
+    def _luck(self) -> float:
+        """What this worker has instead of chance (0 to 1): workers differ, and each is steady."""
+        return crc32(self.name.encode()) / 2**32

@@ -1,0 +1,186 @@
+"""What dead workers left is taken over in bites: no stampede, shared, and fair between tenants."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from landed.core.changes import Kind
+from landed.core.key import Ask
+from landed.core.lease import Lease
+from landed.core.outcome import Absent, LookOutcome
+from landed.core.tool import Call
+from landed.core.value import Unknown
+from landed.runtime.opened import Settings
+from landed.runtime.runtime import Runtime
+from landed.tools.function import FunctionTool
+from tests.runtime.rig import Rig, Wire, booking, unkeyed
+
+NO_ANSWER = Wire(replies_s=10_000.0)
+LOOKUP_S = 0.2
+
+
+@dataclass
+class Watched:
+    """The service's own view: how much is at it at once, and who asked about what, and when."""
+
+    rig: Rig
+    at_once: int = 0
+    most_at_once: int = 0
+    asked: list[tuple[float, Call]] = field(default_factory=list)
+
+    async def lookup(self, call: Call) -> LookOutcome:
+        self.asked.append((self.rig.world.timeline.now_s, call))
+        return await self._during(lambda: self.rig.far.lookup(call))
+
+    async def _during(self, answer: Callable[[], Awaitable[LookOutcome]]) -> LookOutcome:
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            await asyncio.sleep(LOOKUP_S)  # virtual time
+            return await answer()
+        finally:
+            self.at_once -= 1
+
+
+def leave(rig: Rig, counts: dict[str, int], mine: FunctionTool[Any, Any], *, lanes: int) -> None:
+    """Have a worker send so much of each tenant, and be killed before any answer comes."""
+    rig.far.wire.extend([NO_ANSWER] * sum(counts.values()))
+    rig.settings = Settings(patience_s=1.0, tenant_max=100_000)
+
+    async def one(rt: Runtime, tenant: str, n: int) -> object:
+        ask = Ask(tenant=tenant, session=f"s{n % lanes}")
+        return await rt.perform("book", {"day": f"day {n}"}, ask=ask)
+
+    async def script(rt: Runtime) -> None:
+        calls = [one(rt, tenant, n) for tenant, count in counts.items() for n in range(count)]
+        assert {type(value) for value in await asyncio.gather(*calls)} == {Unknown}
+        await asyncio.sleep(10_000.0)  # virtual time
+
+    process = rig.start(script, mine)
+    rig.world.pass_time(2.0)
+    rig.kill(process)
+
+
+def open_here(rt: Runtime) -> int:
+    return sum(sum(1 for _ in loop.memory.mine()) for loop in rt.driver.loops.values())
+
+
+async def until_nothing_is_open(rt: Runtime, sizes: list[int]) -> None:
+    while not sizes or sizes[-1] or rt.worker.more:
+        sizes.append(open_here(rt))
+        await asyncio.sleep(0.05)  # virtual time
+
+
+@pytest.mark.fault("X75")
+@pytest.mark.parametrize(
+    ("many", "lanes"),
+    [(300, 7), (300, 300), pytest.param(10_000, 200, marks=pytest.mark.services)],
+)
+@pytest.mark.timeout(300)
+def test_a_start_over_much_that_is_due_is_no_stampede(rig: Rig, many: int, lanes: int) -> None:
+    """No pacing and no `concurrency` was given: what is bounded is what was taken over."""
+    service = Watched(rig)
+    mine = booking(rig.far, deadline_s=20_000.0, lookup=service.lookup)
+    leave(rig, {"default": many}, mine, lanes=lanes)
+    rig.settings = Settings(adopt_max=60, adopt_at_once=8)
+    sizes: list[int] = []
+
+    rig.run(lambda rt: until_nothing_is_open(rt, sizes), mine)
+    assert len({call.operation for _, call in service.asked}) == many
+    assert service.most_at_once == 8
+    assert 30 <= max(sizes) <= 60
+    assert rig.far.sends == list(dict.fromkeys(rig.far.sends))  # Found, and never sent again.
+
+
+@pytest.mark.fault("X75")
+def test_several_workers_share_what_a_dead_one_left(rig: Rig) -> None:
+    service = Watched(rig)
+    mine = booking(rig.far, deadline_s=20_000.0, lookup=service.lookup)
+    leave(rig, {"default": 240}, mine, lanes=240)
+    rig.settings = Settings(adopt_max=40)
+    workers = [rig.start(lambda rt: until_nothing_is_open(rt, []), mine) for _ in range(3)]
+    rig.world.wait(*workers)
+
+    shares = Counter(one.worker for n in range(240) for one in rig.operations(f"s{n}"))
+    assert set(shares) == {"w2", "w3", "w4"}
+    assert min(shares.values()) >= 40
+
+
+@pytest.mark.fault("X77")
+def test_one_tenants_many_do_not_keep_anothers_few_from_being_found_out(rig: Rig) -> None:
+    service = Watched(rig)
+    mine = booking(rig.far, deadline_s=20_000.0, lookup=service.lookup)
+    leave(rig, {"big": 300, "small": 2}, mine, lanes=50)
+    rig.settings = Settings(adopt_max=40, adopt_at_once=4)
+    rig.run(lambda rt: until_nothing_is_open(rt, []), mine)
+
+    began = service.asked[0][0]
+    waited = [at - began for at, call in service.asked if call.ask.tenant == "small"]
+    assert len(waited) == 2
+    assert max(waited) <= 2 * LOOKUP_S
+    assert service.asked[-1][0] - began >= 10.0
+
+
+def test_what_can_only_wait_keeps_nothing_else_from_being_taken_over(rig: Rig) -> None:
+    async def absent(call: Call) -> LookOutcome:
+        return Absent()
+
+    waits = unkeyed(rig.far, lookup=absent, refuses_after_s=50_000.0, escalate_after_s=90_000.0)
+    rig.far.wire.extend([Wire(arrives_s=None)] * 12)
+
+    async def send(rt: Runtime) -> None:
+        calls = [rt.perform("mail", {"to": f"{n}"}, patience_s=900.0) for n in range(12)]
+        await asyncio.gather(*calls)
+
+    process = rig.start(send, waits)
+    rig.world.pass_time(1.0)
+    rig.kill(process)
+    rig.settings = Settings(adopt_max=3)
+
+    async def script(rt: Runtime) -> tuple[int, int]:
+        await asyncio.sleep(1.0)  # virtual time
+        before = open_here(rt)
+        await asyncio.sleep(600.0)  # virtual time
+        return before, open_here(rt)
+
+    assert rig.run(script, waits) == (3, 12)
+
+
+@pytest.mark.fault("X18")
+def test_what_a_dead_worker_left_is_taken_over_within_a_lease_and_a_heartbeat(rig: Rig) -> None:
+    """Nobody can tell that it is dead, but for its lease."""
+    rig.lease = Lease(lease_s=9.0, beat_s=3.0)
+    rig.far.wire.append(NO_ANSWER)
+    mine = booking(rig.far, deadline_s=20_000.0)
+    one = rig.start(lambda rt: rt.perform("book", {"day": "Fri"}, patience_s=900.0), mine)
+    two = rig.start(lambda rt: asyncio.sleep(60.0), mine)  # virtual time
+    rig.world.pass_time(7.0)
+    one.kill()
+    killed_at = rig.world.clock.now()
+    rig.world.wait(two)
+    assert rig.first_at("answer_lost") <= killed_at + rig.lease.lease_s + rig.lease.beat_s
+
+
+def test_a_plan_that_was_taken_over_goes_on_and_gives_its_place_back(rig: Rig) -> None:
+    from landed.core.plan import PlanState, Wanted
+
+    rig.far.wire.append(NO_ANSWER)
+    mine = booking(rig.far, deadline_s=20_000.0)
+    calls = [Wanted(tool="book", arguments={"day": f"day {n}"}) for n in range(3)]
+    first = rig.start(lambda rt: rt.propose(calls, ask=Ask(session="s", call_id="c")), mine)
+    rig.world.pass_time(1.0)
+    rig.kill(first)
+    rig.settings = Settings(adopt_max=2, adopt_at_once=1)
+
+    async def script(rt: Runtime):
+        value = await rt.propose(calls, ask=Ask(session="s", call_id="c"))
+        await asyncio.sleep(2.0)  # virtual time
+        return value.state, rt.driver.setting.sharing.room_left, open_here(rt)
+
+    assert rig.run(script, mine) == (PlanState.DONE, 2, 0)
+    assert len(rig.operations("s")) == 3
+    assert Kind.PLAN
