@@ -75,17 +75,17 @@ async def find_out(path: str) -> None:
 
     before, begun = rss_mb(), time.perf_counter()
     async with landed.open(f"sqlite:///{path}", tools=[pay]) as rt:
-        recovered, most = rt.recovered, rss_mb()
-        while rt.driver.loops and time.perf_counter() - begun < ROUND_MAX_S:
+        most = rss_mb()
+        while time.perf_counter() - begun < ROUND_MAX_S:
             most = max(most, rss_mb())
-            if len(counted.asked) == recovered and not (await rt.in_doubt()).unknown:
+            if len(counted.asked) == UNKNOWN and not (await rt.in_doubt()).unknown:
                 break
             await asyncio.sleep(0.1)
         taken = time.perf_counter() - begun
         left = (await rt.in_doubt()).unknown
         after = rss_mb()
     print(
-        f"{recovered} unknown operations found out in {taken:.1f} s, {left} left:"
+        f"{len(counted.asked)} unknown operations found out in {taken:.1f} s, {left} left:"
         f" {counted.asked.total()} questions, at most {max(counted.asked.values(), default=0)}"
         f" each; memory {most - before:+.0f} MB at most, {after - before:+.0f} MB after"
     )

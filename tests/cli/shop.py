@@ -152,14 +152,15 @@ class Proposed:
 
 @dataclass(slots=True)
 class Shop:
-    """A store in a directory, its application, and the command line over it."""
+    """A store in a directory (or at `place`), its application, and the command line over it."""
 
     directory: Path
+    place: str = ""
     outputs: list[str] = field(default_factory=list[str])
 
     @property
     def url(self) -> str:
-        return f"sqlite:///{self.directory}/agent.db"
+        return self.place or f"sqlite:///{self.directory}/agent.db"
 
     def propose(
         self,

@@ -40,8 +40,8 @@ def working(shop: Shop, **environment: str) -> "Iterator[subprocess.Popen[str]]"
         process.communicate()
 
 
-def drained(process: "subprocess.Popen[str]") -> list[str]:
-    said, _ = process.communicate(timeout=WAIT_S)
+def drained(process: "subprocess.Popen[str]", *, wait_s: float = WAIT_S) -> list[str]:
+    said, _ = process.communicate(timeout=wait_s)
     assert process.returncode == 0
     return said.splitlines()
 

@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
-from landed.core.changes import Kind
 from landed.core.key import Ask
 from landed.core.lease import Lease
+from landed.core.operation import State
 from landed.core.outcome import Absent, LookOutcome
+from landed.core.plan import PlanState, Wanted
 from landed.core.tool import Call
 from landed.core.value import Unknown
 from landed.runtime.opened import Settings
 from landed.runtime.runtime import Runtime
 from landed.tools.function import FunctionTool
-from tests.runtime.rig import Rig, Wire, booking, unkeyed
+from tests.runtime.rig import UNSENT, Rig, Wire, booking, unkeyed
 
 NO_ANSWER = Wire(replies_s=10_000.0)
 LOOKUP_S = 0.2
@@ -166,8 +167,6 @@ def test_what_a_dead_worker_left_is_taken_over_within_a_lease_and_a_heartbeat(ri
 
 
 def test_a_plan_that_was_taken_over_goes_on_and_gives_its_place_back(rig: Rig) -> None:
-    from landed.core.plan import PlanState, Wanted
-
     rig.far.wire.append(NO_ANSWER)
     mine = booking(rig.far, deadline_s=20_000.0)
     calls = [Wanted(tool="book", arguments={"day": f"day {n}"}) for n in range(3)]
@@ -183,4 +182,35 @@ def test_a_plan_that_was_taken_over_goes_on_and_gives_its_place_back(rig: Rig) -
 
     assert rig.run(script, mine) == (PlanState.DONE, 2, 0)
     assert len(rig.operations("s")) == 3
-    assert Kind.PLAN
+
+
+def test_a_step_is_not_sent_by_one_worker_once_its_plan_was_stopped_at_another(rig: Rig) -> None:
+    """What belongs together may be taken over by two, a bite each: the first send asks the plan."""
+    rig.far.wire.append(UNSENT)
+    mine = booking(rig.far)
+    ask = Ask(session="s", call_id="c")
+    calls = [Wanted(tool="book", arguments={"day": "Fri"})]
+    one = rig.start(lambda rt: rt.propose(calls, ask=ask), mine)
+    rig.world.pass_time(0.1)
+    rig.kill(one)
+    assert rig.states("s") == [State.RECORDED]
+    rig.settings = Settings(adopt_max=1)
+
+    async def stop(rt: Runtime) -> None:
+        (plan,) = (p for loop in rt.driver.loops.values() for p in loop.memory.plans)
+        await rt.stop(plan, principal="", patience_s=0.1)
+        await asyncio.sleep(60.0)  # virtual time
+
+    async def held(rt: Runtime) -> list[str]:
+        mine = [id for loop in rt.driver.loops.values() for id in loop.memory.operations]
+        await asyncio.sleep(30.0)  # virtual time
+        return mine
+
+    two = rig.start(stop, mine)
+    three = rig.start(held, mine)
+    rig.world.wait(two, three)
+    two.result()
+    assert three.result() == ["op-a1"]
+    assert rig.far.sends == ["op-a1"]
+    assert rig.far.total == 0
+    assert rig.states("s") == [State.WITHDRAWN]

@@ -10,6 +10,7 @@ from landed.core.errors import LandedError, LeaseLostError, StoreError
 from landed.core.key import Ask
 from landed.core.lease import Lease
 from landed.core.operation import State
+from landed.core.pacing import Pace, Pacing
 from landed.core.value import Blocked, Confirmed, Failed, Unknown, Withdrawn
 from landed.runtime.opened import LOST_DRAIN_S, Settings
 from landed.runtime.runtime import Runtime
@@ -147,6 +148,32 @@ def test_its_claims_are_let_go_of_before_its_process_ends(rig: Rig) -> None:
     rig.world.pass_time(5.0)
     assert rig.run(nothing, mine) == 1
     rig.world.wait(one)
+
+
+@pytest.mark.req("S1-43")
+def test_what_waits_for_its_turn_is_not_begun_and_all_that_is_out_has_the_same_bound(
+    rig: Rig,
+) -> None:
+    """In several sessions at once: some are out, some wait for a place, one for its pace."""
+    rig.far.wire.extend([SLOW, SLOW, Wire(replies_s=60.0)])
+    rig.settings = Settings(drain_s=10.0, patience_s=500.0)
+    rig.pacing = Pacing(usual=Pace(per_s=0.001, burst=5))
+    mine = booking(rig.far, concurrency=3, deadline_s=90.0)
+
+    async def script(rt: Runtime):
+        days = enumerate(("Mon", "Tue", "Wed", "Thu", "Fri"))
+        asks = [({"day": day}, Ask(session=f"s{n}")) for n, day in days]
+        calls = [asyncio.ensure_future(rt.perform("book", day, ask=ask)) for day, ask in asks]
+        await asyncio.sleep(1.0)  # virtual time
+        await rt.drain()
+        return [type(value) for value in await asyncio.gather(*calls)], rig.world.timeline.now_s
+
+    values, at_s = rig.run(script, mine)
+    assert values == [Confirmed, Confirmed, Unknown, Unknown, Unknown]
+    assert at_s == pytest.approx(11.0)
+    states = [rig.operation(f"s{n}").state for n in range(5)]
+    assert states == [State.CONFIRMED] * 2 + [State.UNKNOWN] + [State.RECORDED] * 2
+    assert len(rig.far.sends) == 3
 
 
 def test_drain_twice_is_drain_once(rig: Rig) -> None:
