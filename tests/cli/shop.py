@@ -120,9 +120,10 @@ async def purge(count: int) -> dict[str, str]:
 
 @landed.tool(effect="irreversible", risk="confirm", preview=show_issue)
 def hold(name: str) -> dict[str, str]:
-    """Take until somebody writes to the pipe `<file>.gate`."""
+    """Take until somebody writes to the pipe `<file>.gate`, or to one of its own."""
     _keep(f"began {name}")
-    world().with_suffix(".gate").read_text()
+    own = world().with_suffix(f".{name}.gate")
+    (own if own.exists() else world().with_suffix(".gate")).read_text()
     _keep(f"held {name}")
     return {"id": name}
 

@@ -64,11 +64,15 @@ class Opened:
     ids: Ids
     settings: Settings
     planner: Planner
-    recovered: int = 0
     _loop: asyncio.AbstractEventLoop | None = None
     _rounds: "tuple[asyncio.Task[None], ...]" = ()
     _drained: bool = False
     _going_on: "set[asyncio.Task[None]]" = field(default_factory=set["asyncio.Task[None]"])
+
+    @property
+    def recovered(self) -> int:
+        """How many operations of dead workers were taken over so far; it goes on in bites."""
+        return self.worker.recovered
 
     @property
     def _clock(self) -> Clock:
@@ -78,7 +82,7 @@ class Opened:
         self._loop = asyncio.get_running_loop()
         await self.worker.lookout.begin()
         await self.driver.register()
-        self.recovered = await self.worker.begin()
+        await self.worker.begin()
         self._rounds = tuple(map(asyncio.ensure_future, self._begun()))
 
     def _begun(self) -> Sequence[Coroutine[None, None, None]]:

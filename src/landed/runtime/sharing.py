@@ -8,7 +8,7 @@ next.
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -197,7 +197,7 @@ class Sharing:
             self.room.set()
 
     @contextmanager
-    def call(self, tenant: str) -> Iterator[None]:
+    def call(self, tenant: str) -> Generator[None]:
         """Count a call that waits; raises `BusyError` where too much of its tenant is in hand."""
         if max(self.calls[tenant], self._open[tenant]) >= self.tenant_max:
             raise BusyError(tenant=tenant, most=self.tenant_max)

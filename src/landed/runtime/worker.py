@@ -34,13 +34,13 @@ class Worker:
     lookout: Lookout
     lost: LeaseLostError | NewerSchemaError | RestoredError | None = None
     more: bool = False
+    recovered: int = 0
 
-    async def begin(self) -> int:
-        """Register, and begin to take over what dead workers left; return how many operations."""
+    async def begin(self) -> None:
+        """Register, and begin to take over what dead workers left."""
         await self.store.renew(worker=self.name, until=self.lease.until(self.clock.now()))
-        adopted = await self.adopt()
+        await self.adopt()
         await self.lookout.carry_on()
-        return adopted
 
     async def adopt(self) -> int:
         """Claim a bite of what no living worker holds, and let its loops take it from there.
@@ -53,7 +53,9 @@ class Worker:
             return 0  # It has no tools to carry anything out with, or its hands are full.
         claimed = await self.store.claim(worker=self.name, now=self.clock.now(), limit=limit)
         self.more = len(claimed) == limit
-        return await self.driver.adopt(claimed)
+        adopted = await self.driver.adopt(claimed)
+        self.recovered += adopted
+        return adopted
 
     async def beat(self) -> None:
         """Renew and adopt until cancelled; a worker that may not go on stops, and says why.

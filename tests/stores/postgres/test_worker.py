@@ -2,7 +2,9 @@
 
 import os
 import signal
-import time
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,8 @@ DRAINING = ["draining, for at most 30 s", "drained"]
 @pytest.fixture(params=["postgres", "sqlite"])
 def shop(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
     monkeypatch.setenv("LANDED_SHOP", str(tmp_path / "world"))
-    os.mkfifo(world().with_suffix(".gate"))
+    for name in NAMES:
+        os.mkfifo(gate(name))
     place = request.getfixturevalue("url") if request.param == "postgres" else ""
     return Shop(directory=tmp_path, place=place)
 
@@ -36,18 +39,26 @@ def held(shop: Shop) -> list[str]:
     return plans
 
 
-def until_all_began() -> None:
-    while len(done()) < len(NAMES):
-        time.sleep(0.05)  # Nothing tells of the last one but the file; the test has a time-out.
+@contextmanager
+def all_begun() -> Iterator[None]:
+    """Hold every step at its gate; to open one is to wait until its step is under way."""
+    with ExitStack() as gates:
+        for name in NAMES:
+            gates.enter_context(gate(name).open("w"))
+        yield
+
+
+def gate(name: str) -> Path:
+    return world().with_suffix(f".{name}.gate")
 
 
 def test_steps_of_five_seconds_end_and_are_recorded(shop: Shop) -> None:
     plans = held(shop)
-    with working(shop) as process, world().with_suffix(".gate").open("w") as pipe:
-        until_all_began()
-        process.send_signal(signal.SIGTERM)
-        time.sleep(STEP_S)  # The step itself takes that long: it is what the test is about.
-        pipe.close()
+    with working(shop) as process:
+        with all_begun():
+            process.send_signal(signal.SIGTERM)
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(STEP_S)
         assert drained(process) == DRAINING
     assert sorted(done()) == sorted(f"{did} {name}" for did in ("began", "held") for name in NAMES)
     assert [shop.read("plan", "show", plan)["state"] for plan in plans] == ["done"] * len(NAMES)
@@ -55,8 +66,7 @@ def test_steps_of_five_seconds_end_and_are_recorded(shop: Shop) -> None:
 
 def test_steps_of_a_minute_are_in_doubt_after_thirty_seconds_and_not_lost(shop: Shop) -> None:
     plans = held(shop)
-    with working(shop) as process, world().with_suffix(".gate").open("w"):
-        until_all_began()
+    with working(shop) as process, all_begun():
         process.send_signal(signal.SIGTERM)
         assert drained(process, wait_s=100.0) == DRAINING
     states = [shop.read("plan", "show", plan)["state"] for plan in plans]
