@@ -63,7 +63,8 @@ async def test_finished_records_are_not_looked_at(
 async def test_what_looks_for_the_few_is_all_there() -> None:
     """A query over records by anything but their ids has to be in the table above, or bounded."""
     by_id = {"insert_record", "update_record", "versions", "load", "journal_of", "claim_records"}
-    bounded = {"session_records"}
+    by_id |= {"begin_with_erasure", "let_bodies_go"}
+    bounded = {"session_records", "sessions"}
     over = {
         each.name for each in fields(SQLITE) if "record" in getattr(SQLITE, each.name).split()
     } | {each.name for each in fields(SQLITE) if "loaded" in getattr(SQLITE, each.name)}

@@ -1,4 +1,9 @@
-"""One worker: its lease and heartbeat, and the adoption of what dead workers left."""
+"""One worker: its lease and heartbeat, and the adoption of what dead workers left.
+
+Recovery is slower than work: a bite at a time is taken over, as far as there is room for what is in
+motion, and ordinary calls pass by. A bite may part a plan from its step. Both workers write on the
+step's record then, so that a stop at one holds at the other.
+"""
 
 import asyncio
 import logging
