@@ -3,7 +3,7 @@
 Where more wait than there are places, tenants take turns, and in each the one that came first. A
 place that becomes free is kept for whoever's turn it is, and rings it: nobody comes in between, and
 nobody else is woken. What its session does not use, once it decided with it in hand, goes to the
-next.
+next. Only new work is refused for load, never what stops, answers or takes back.
 """
 
 import asyncio
