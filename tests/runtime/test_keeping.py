@@ -36,7 +36,7 @@ async def note(text: str) -> dict[str, str]:
 
 async def filled(path: Path) -> None:
     """Make a store in which there are things that are over, in two conversations."""
-    async with landed.open(f"sqlite:///{path}", tools=[note]) as rt:
+    async with landed.open(f"sqlite:///{path}", tools=[note], mark="") as rt:
         for n in range(CALLS):
             heard = await rt.receive(f"note {SECRET}", session=f"s{n % 2}", principal="ana")
             await rt.perform("note", {"text": f"{SECRET} {n}"}, ask=heard.ask("c"))
