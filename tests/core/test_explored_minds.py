@@ -158,6 +158,7 @@ UNNAMED_OPERATION = (
     *("epoch", "worker", "looks", "looked_at", "last_sent_at", "first_sent_at", "send_by"),
     *("result", "arguments", "retries", "unique", "prepared", "not_before"),
     *("absences", "unexplained", "lifted"),
+    "restored",  # No store is put back here.
 )
 UNNAMED_RELEASE = (
     *("operation", "tenant", "session", "principal", "origin", "made_at", "version", "epoch"),
@@ -168,6 +169,7 @@ UNNAMED_PLAN = (
     *("tenant", "session", "turn", "input", "principal", "origin", "call_id", "revises", "intent"),
     *("made_at", "send_by", "answer_by", "previews", "supersedes", "independent", "version"),
     *("epoch", "worker", "attempt", "ended_at", "by", "why", "changed"),
+    *("shown_hash", "shown_basis"),  # Nothing is erased here.
     "steps",  # They are in the key one by one.
 )
 UNNAMED_STEP = (
