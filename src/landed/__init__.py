@@ -56,6 +56,7 @@ _PUBLIC = {
     "Risk": ("landed.core.contract", "Risk"),
     "LandedError": ("landed.core.errors", "LandedError"),
     "ProposalError": ("landed.core.errors", "ProposalError"),
+    "UsedBeforeError": ("landed.core.errors", "UsedBeforeError"),
     "ContractError": ("landed.core.errors", "ContractError"),
     "BusyError": ("landed.core.errors", "BusyError"),
     "StoreError": ("landed.core.errors", "StoreError"),
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
         RestoredError,
         StaleWriteError,
         StoreError,
+        UsedBeforeError,
         WrongLoopError,
     )
     from landed.core.history import View
@@ -165,6 +167,7 @@ __all__ = [
     "Unanswered",
     "Undecided",
     "Unknown",
+    "UsedBeforeError",
     "Value",
     "View",
     "Wanted",

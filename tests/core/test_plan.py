@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from landed.core.advancing import operation_for
 from landed.core.arrival import AskPerson, Planned
 from landed.core.errors import IllegalEventError
 from landed.core.key import ask_name
@@ -24,7 +25,6 @@ from landed.core.plan import (
     PlanState,
     Step,
     Wanted,
-    operation_for,
     placed,
     plan_from,
     plan_moved,
@@ -48,6 +48,8 @@ drafted    planned         > running
 drafted    proposed        > proposed
 drafted    found_invalid   > invalid
 proposed   plan_approved   > running
+proposed   committed       > running
+proposed   plan_agreed   > running
 proposed   plan_declined   > declined
 proposed   expired         > expired
 proposed   abandoned       > abandoned

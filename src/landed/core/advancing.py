@@ -10,6 +10,7 @@ from landed.core.contract import Contract, Freshness, Order, WhileUnknown
 from landed.core.draft import Draft
 from landed.core.errors import ProposalError
 from landed.core.incarnation import RESTORED
+from landed.core.key import key_for, unique_names
 from landed.core.operating import operate
 from landed.core.operation import Happened, Operation, State
 from landed.core.outcome import Acknowledged
@@ -20,7 +21,6 @@ from landed.core.plan import (
     PlanEvent,
     PlanState,
     Step,
-    operation_for,
     placed,
     step_of,
 )
@@ -111,7 +111,7 @@ def break_off(
 def over(draft: Draft, plan: Plan, event: PlanEvent, **changed: object) -> None:
     """End a plan; where a person agreed to one that ended halfway, they are asked once more."""
     ended = draft.move_plan(plan, event, ended_at=draft.now, **changed)
-    if event is PlanEvent.BROKE_OFF and ended.answer_by and not ended.changed:
+    if event is PlanEvent.BROKE_OFF and ended.needs_yes and not ended.changed:
         _offer_retry(draft, ended)
 
 
@@ -131,6 +131,28 @@ def _offer_retry(draft: Draft, plan: Plan) -> None:
     )
     text = plan_question(Purpose.RETRY, language=draft.scope.language)
     draft.ask_yes(approval, text, turn=plan.turn)
+
+
+def operation_for(plan: Plan, step: Step, contract: Contract, *, id: str, now: float) -> Operation:
+    """Return the operation of a step, not stored yet."""
+    return Operation(
+        id=id,
+        tenant=plan.tenant,
+        session=plan.session,
+        turn=plan.turn,
+        plan=plan.id,
+        tool=step.tool,
+        arguments=step.arguments,
+        ask=plan.ask,
+        key=key_for(contract, operation=id, session=plan.session),
+        contract=step.contract,
+        identity=step.identity,
+        names=step.names,
+        unique=unique_names(contract, tenant=plan.tenant, arguments=step.arguments),
+        made_at=now,
+        send_by=plan.send_by,
+        worker=plan.worker,
+    )
 
 
 def _step(draft: Draft, plan: Plan) -> bool:

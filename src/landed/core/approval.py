@@ -1,7 +1,9 @@
 """A person's yes, as a record: bound to one plan and one person, sealed, usable once.
 
 Three kinds, which cannot stand for one another: to run a plan that was shown, to run it once more
-after it came to a definite end halfway, to take back what it did. What is handed out is 24 random
+after it came to a definite end halfway, to take back what it did. A *plan token* is kept in the
+same way, as a fourth kind that is no yes: by it code begins a plan that was only previewed, where
+nobody has to agree or somebody has. What is handed out is 24 random
 bytes; only their digest is stored. The record is sealed with a key derived for this purpose alone
 (HKDF, RFC 5869), and the hash of the plan is computed anew from the stored steps: an edit of the
 record or of the plan is seen even by someone who could forge the other.
@@ -33,6 +35,7 @@ class Purpose(StrEnum):
     CONFIRM = "confirm"
     RETRY = "retry"
     UNDO = "undo"
+    COMMIT = "commit"  # a plan token
 
 
 class ApprovalState(StrEnum):
@@ -82,6 +85,8 @@ class Problem(StrEnum):
     DECLINED = "declined"
     EXPIRED = "expired"  # too late, or something else was answered meanwhile
     OVER = "over"  # the plan went on without it
+    FINGERPRINT = "fingerprint"  # a plan token that came with that of something else
+    NOT_AGREED = "not_agreed"  # a plan token that came before the yes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,15 +22,23 @@ from landed.core.changes import Hold
 from landed.core.draft import Draft
 from landed.core.plan import PLAN_MOVES, At, Place, Plan, PlanEvent, PlanState
 from landed.core.plan_sentences import BY_OTHER_WORDS, BY_THE_CLOCK
+from landed.core.preview import Begins
 from landed.core.question import Question, QuestionEvent, QuestionState
 from landed.core.stopping import stop
 from landed.core.undoing import undo_plan
 
 CLOCK = "clock"
+SOMEBODY = "somebody"  # who said yes where nobody is known by name
 
 
 def begin(
-    draft: Draft, plan: Plan, *, ask_name: str, approval: Approval | None, question: str
+    draft: Draft,
+    plan: Plan,
+    *,
+    ask_name: str,
+    approval: Approval | None,
+    question: str,
+    token: Approval | None = None,
 ) -> Plan:
     """Record a plan that is not stored yet, with what a person may agree to."""
     made = draft.make_plan(plan, ask_name=ask_name)
@@ -40,6 +48,8 @@ def begin(
         close_approvals(draft, old.id)
     if approval is not None:
         draft.ask_yes(approval, question, turn=made.turn)
+    if token is not None:
+        draft.make_approval(token)
     return made
 
 
@@ -90,6 +100,8 @@ def present(draft: Draft, arrival: Presenting) -> None:
     approval = draft.approvals[arrival.approval]
     came = _use(draft, approval, arrival.presented, yes=arrival.yes)
     draft.answer(arrival, came)
+    if came is Problem.NONE and arrival.ask_name:
+        draft.takes.append(Hold(name=arrival.ask_name, record=approval.plan))
     if came is Problem.NONE:
         by = QuestionEvent.APPROVED if arrival.yes else QuestionEvent.DECLINED
         _close_question(draft, approval.question, by, who=arrival.presented.principal)
@@ -115,6 +127,8 @@ def _use(draft: Draft, approval: Approval, presented: Presented, *, yes: bool) -
     found = problem(approval, plan, presented, keys=draft.scope.keys, now=draft.now)
     if found is Problem.NONE and not _fits(plan, approval):
         found = Problem.OVER
+    if found is Problem.NONE and approval.purpose is Purpose.COMMIT and _waits_for_yes(plan):
+        found = Problem.NOT_AGREED
     if (
         found is Problem.NONE
         and yes
@@ -143,24 +157,44 @@ def _use(draft: Draft, approval: Approval, presented: Presented, *, yes: bool) -
 def _fits(plan: Plan, approval: Approval) -> bool:
     """Whether the plan is still where this yes would take it on from."""
     event, ahead = _FROM[approval.purpose]
+    if plan.begins == Begins.TOKEN and approval.purpose is Purpose.CONFIRM:
+        return False  # Nobody has to agree to it, and a yes would not begin it.
     return event in PLAN_MOVES[plan.state] and approval.attempt == plan.attempt + ahead
+
+
+def _waits_for_yes(plan: Plan) -> bool:
+    return plan.needs_yes and not plan.agreed_by
 
 
 _FROM: Mapping[Purpose, tuple[PlanEvent, int]] = {
     Purpose.CONFIRM: (PlanEvent.APPROVED, 0),
     Purpose.RETRY: (PlanEvent.RETRIED, 1),
     Purpose.UNDO: (PlanEvent.UNDO_ASKED, 0),
+    Purpose.COMMIT: (PlanEvent.COMMITTED, 0),
 }
 
 
 def _confirm(draft: Draft, approval: Approval, plan: Plan, by: str) -> bool:
+    if plan.begins == Begins.YES_THEN_TOKEN:
+        draft.move_plan(plan, PlanEvent.AGREED, agreed_by=by or SOMEBODY)
+    else:
+        _run(draft, PlanEvent.APPROVED, approval, plan)
+    return True
+
+
+def _commit(draft: Draft, approval: Approval, plan: Plan, by: str) -> bool:
+    _run(draft, PlanEvent.COMMITTED, approval, plan, by=by)
+    return True
+
+
+def _run(draft: Draft, event: PlanEvent, approval: Approval, plan: Plan, **changed: object) -> None:
     draft.move_plan(
         plan,
-        PlanEvent.APPROVED,
+        event,
         send_by=draft.now + approval.send_within_s,
         worker=draft.scope.worker or plan.worker,
+        **changed,
     )
-    return True
 
 
 def _retry(draft: Draft, approval: Approval, plan: Plan, by: str) -> bool:
@@ -199,6 +233,7 @@ _START: Mapping[Purpose, Callable[[Draft, Approval, Plan, str], bool]] = {
     Purpose.CONFIRM: _confirm,
     Purpose.RETRY: _retry,
     Purpose.UNDO: _undo,
+    Purpose.COMMIT: _commit,
 }
 
 

@@ -71,12 +71,14 @@ class Planned:
     """A plan somebody wants: not stored yet.
 
     Where a person has to agree first, `approval` is what they can give, `question` how it is asked.
+    `token` is the plan token of one that nothing else begins.
     """
 
     plan: Plan
     ask_name: str = ""
     approval: Approval | None = None
     question: str = ""
+    token: Approval | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,13 +152,17 @@ class AskPerson:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presenting:
-    """A yes or a no to an approval, by a button. `loads` are records it touches besides."""
+    """A yes or a no to an approval, by a button, or a plan token.
+
+    `loads` are records it touches besides; `ask_name` is the name that a commit takes for ever.
+    """
 
     approval: str
     presented: Presented
     yes: bool
     at: float
     loads: tuple[str, ...] = ()
+    ask_name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -138,7 +138,7 @@ class _Told:
             purpose = Purpose(str(record.frozen["purpose"]))
             for entry in self.entries[record.id]:
                 event = _APPROVAL_EVENTS[ApprovalEvent(entry.event)]
-                if not event or (purpose is Purpose.CONFIRM and event in _SAID_BY_PLAN):
+                if not event or event in _SAID_BY_PLAN.get(purpose, ()):
                     continue
                 yield self._of_approval(record, entry, event)
 
@@ -161,8 +161,8 @@ class _Told:
         """Yield each yes that was taken, with the question and the words that answered it."""
         for record in self.approvals:
             approval = approval_from(record)
-            if approval.state is not ApprovalState.TAKEN:
-                continue
+            if approval.state is not ApprovalState.TAKEN or approval.purpose is Purpose.COMMIT:
+                continue  # A plan token is no yes.
             taken = self._as_taken(record)
             asked = self.by_id.get(approval.question)
             question = question_from(asked) if asked is not None else None
@@ -297,7 +297,7 @@ def _actor(event: PlanEvent, then: Plan) -> str:
             return then.principal or then.origin
         case PlanEvent.ABANDONED:
             return then.by or AGENT
-        case PlanEvent.RETRIED | PlanEvent.STOP_ASKED | PlanEvent.UNDO_ASKED | PlanEvent.EXPIRED:
+        case _ if event in _BY_SOMEBODY:
             return then.by or RUNTIME
         case _:
             return RUNTIME
@@ -392,6 +392,7 @@ _PLAN_EVENTS: Mapping[PlanEvent, str] = {
     PlanEvent.PLANNED: "proposed",
     PlanEvent.PROPOSED: "proposed",
     PlanEvent.FOUND_INVALID: "invalid",
+    PlanEvent.COMMITTED: "committed",
     PlanEvent.EXPIRED: "expired",
     PlanEvent.ABANDONED: "abandoned",
     PlanEvent.DOUBTED: "in doubt",
@@ -413,9 +414,22 @@ _APPROVAL_EVENTS: Mapping[ApprovalEvent, str] = {
     ApprovalEvent.DECLINED: "declined",
     ApprovalEvent.LAPSED: "lapsed",
 }
-# Of the yes to run a plan, the plan itself says that it was proposed, and that it is over.
-_SAID_BY_PLAN = frozenset({"offered", "lapsed"})
+# What the plan itself says: of the yes to run it, that it was proposed, and that it is over; of its
+# token all but that one was refused.
+_SAID_BY_PLAN: Mapping[Purpose, frozenset[str]] = {
+    Purpose.CONFIRM: frozenset({"offered", "lapsed"}),
+    Purpose.COMMIT: frozenset(_APPROVAL_EVENTS.values()) - {"rejected"},
+}
 _BY_HAND = frozenset({"approved", "rejected", "declined", "lapsed"})
+_BY_SOMEBODY = frozenset(
+    {
+        PlanEvent.COMMITTED,
+        PlanEvent.RETRIED,
+        PlanEvent.STOP_ASKED,
+        PlanEvent.UNDO_ASKED,
+        PlanEvent.EXPIRED,
+    }
+)
 _WITH_REASON = frozenset(
     {
         PlanEvent.FOUND_INVALID,

@@ -2,6 +2,7 @@
 
     LandedError
     ├── ProposalError      the model's (or caller's) proposal cannot be carried out as it is
+    │   └── UsedBeforeError   its call id was used before, for something else
     ├── ContractError      whoever registered the tool
     ├── ConflictError      the world moved since the preview
     ├── ApprovalError      a yes or a no that cannot be taken
@@ -34,6 +35,10 @@ class ProposalError(LandedError):
 
     Nothing was recorded and nothing was sent.
     """
+
+
+class UsedBeforeError(ProposalError):
+    """A call id that was used before, for something else; give the new call one of its own."""
 
 
 class ContractError(LandedError):

@@ -5,7 +5,7 @@ send; it never depends on a turn, an attempt, a process or the model. A digest o
 used only to *find* an operation that already exists (the identity), never as the key.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from landed.core.canonical import Json, fingerprint
@@ -66,6 +66,13 @@ def held_names(
     return tuple(dict.fromkeys(names))
 
 
+def targets_of(names: Sequence[str]) -> tuple[str, ...]:
+    """Return which resources a call touches, of the names that it holds."""
+    parts = (name.split("/") for name in names if name.startswith("target/"))
+    targets = ("/".join(each[3:]) for each in parts)
+    return tuple(each.replace("%2F", "/").replace("%25", "%") for each in targets)
+
+
 def unique_names(
     contract: Contract, *, tenant: str, arguments: Mapping[str, Json]
 ) -> tuple[str, ...]:
@@ -88,6 +95,11 @@ def ask_name(ask: Ask) -> str:
     if not ask.call_id:
         return ""
     return name_of("ask", ask.tenant, ask.session, ask.input, ask.call_id)
+
+
+def commit_name(*, tenant: str, principal: str, call_id: str) -> str:
+    """Return the name that one commit takes for ever; "" when it has no call id."""
+    return name_of("commit", tenant, principal, call_id) if call_id else ""
 
 
 def name_of(*parts: str) -> str:

@@ -134,6 +134,7 @@ def _plan(draft: Draft, arrival: Planned) -> None:
         ask_name=arrival.ask_name,
         approval=arrival.approval,
         question=arrival.question,
+        token=arrival.token,
     )
 
 

@@ -18,9 +18,15 @@ from landed.core.canonical import Json, fingerprint
 from landed.core.changes import Kind, Record
 from landed.core.contract import Contract, Risk
 from landed.core.errors import IllegalEventError
-from landed.core.key import Ask, held_names, identity_of, key_for, unique_names
-from landed.core.operation import Operation
-from landed.core.preview import Changed, Preview, basis_fingerprint, preview_from, preview_plain
+from landed.core.key import Ask, held_names, identity_of
+from landed.core.preview import (
+    Begins,
+    Changed,
+    Preview,
+    basis_fingerprint,
+    preview_from,
+    preview_plain,
+)
 
 
 class PlanState(StrEnum):
@@ -51,6 +57,8 @@ class PlanEvent(StrEnum):
     PROPOSED = "proposed"
     FOUND_INVALID = "found_invalid"
     APPROVED = "plan_approved"
+    AGREED = "plan_agreed"
+    COMMITTED = "committed"
     DECLINED = "plan_declined"
     EXPIRED = "expired"
     ABANDONED = "abandoned"
@@ -78,6 +86,8 @@ PLAN_MOVES: Mapping[PlanState, Mapping[PlanEvent, PlanState]] = {
     _S.INVALID: {},
     _S.PROPOSED: {
         _E.APPROVED: _S.RUNNING,
+        _E.AGREED: _S.PROPOSED,
+        _E.COMMITTED: _S.RUNNING,
         _E.DECLINED: _S.DECLINED,
         _E.EXPIRED: _S.EXPIRED,
         _E.ABANDONED: _S.ABANDONED,
@@ -200,11 +210,12 @@ class Plan:
     """The record of a plan. `revises` is the turn it took over from, `origin` who started it.
 
     `previews` are those of its steps (none where no step has any), `supersedes` the plan that this
-    one is the new preview of. `answer_by` is until when a yes may come; 0.0 where none is needed.
+    one is the new preview of. `answer_by` is until when a yes, or its token, may come; 0.0 where
+    nothing is waited for. `begins` says what starts it, `agreed_by` who said yes to it before that.
     `send_by` is until when a first send may leave: a yes, or a retry, sets it anew. `by` is who
-    stopped, declined, or let it expire (`clock`). `changed` are the facts that moved since the
-    preview, `why` the reason of its last move. `shown_hash` and `shown_basis` are what `hash` and
-    `basis` were, where the details were erased. Times are UTC, seconds since the epoch.
+    committed, stopped, declined, or let it expire (`clock`). `changed` are the facts that moved
+    since the preview, `why` the reason of its last move. `shown_hash` and `shown_basis` are what
+    `hash` and `basis` were, where the details were erased. Times are UTC, seconds since the epoch.
     """
 
     id: str
@@ -226,6 +237,7 @@ class Plan:
     independent: bool = False
     shown_hash: str = ""
     shown_basis: str = ""
+    begins: str = Begins.ITSELF
 
     state: PlanState = PlanState.RUNNING
     version: int = 0
@@ -236,12 +248,18 @@ class Plan:
     ended_at: float = 0.0
     by: str = ""
     why: str = ""
+    agreed_by: str = ""
     changed: tuple[Changed, ...] = ()
 
     @property
     def open(self) -> bool:
         """Whether the loop has something to do for it."""
         return self.state in OPEN
+
+    @property
+    def needs_yes(self) -> bool:
+        """Whether a person has to agree to it, or had to."""
+        return bool(self.answer_by) and self.begins != Begins.TOKEN
 
     @property
     def current(self) -> int | None:
@@ -358,33 +376,11 @@ def step_of(
     )
 
 
-def operation_for(plan: Plan, step: Step, contract: Contract, *, id: str, now: float) -> Operation:
-    """Return the operation of a step, not stored yet."""
-    return Operation(
-        id=id,
-        tenant=plan.tenant,
-        session=plan.session,
-        turn=plan.turn,
-        plan=plan.id,
-        tool=step.tool,
-        arguments=step.arguments,
-        ask=plan.ask,
-        key=key_for(contract, operation=id, session=plan.session),
-        contract=step.contract,
-        identity=step.identity,
-        names=step.names,
-        unique=unique_names(contract, tenant=plan.tenant, arguments=step.arguments),
-        made_at=now,
-        send_by=plan.send_by,
-        worker=plan.worker,
-    )
-
-
 _FROZEN = (
     *("turn", "input", "principal", "origin", "call_id", "revises", "made_at"),
-    *("answer_by", "supersedes", "independent", "shown_hash", "shown_basis"),
+    *("answer_by", "supersedes", "independent", "shown_hash", "shown_basis", "begins"),
 )
-_CHANGING = ("send_by", "attempt", "ended_at", "by", "why")
+_CHANGING = ("send_by", "attempt", "ended_at", "by", "why", "agreed_by")
 
 
 def plan_record(plan: Plan) -> Record:

@@ -8,6 +8,7 @@ yes to 120. A step's basis leaves out what earlier steps of its own plan make.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from landed.core.canonical import Json, fingerprint
 from landed.core.contract import Contract, Effect, Freshness, LookAlike, Risk
@@ -16,6 +17,14 @@ from landed.core.key import Ask
 SUMMARY_MAX = 500  # characters
 QUESTIONS_MAX = 20
 SIMILAR_MAX = 5
+
+
+class Begins(StrEnum):
+    """What starts a plan once it was previewed; nothing but that does."""
+
+    ITSELF = ""  # at once, or by the yes where a person has to agree
+    TOKEN = "token"
+    YES_THEN_TOKEN = "yes_then_token"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

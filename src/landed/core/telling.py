@@ -47,6 +47,14 @@ WAITING = (
     "The person has been shown this and is asked; only they can say yes. Do not propose it again,"
     " and do not say that it was done."
 )
+KEPT = (
+    "This is a look ahead: nothing was done. It is begun by committing it as it was shown; nobody"
+    " has to agree to it."
+)
+AGREED = (
+    "The person said yes to this. It is begun by committing it as it was shown; do not say that it"
+    " was done."
+)
 PREVIEWED = (
     "This is a look ahead: nothing was done, and nobody was asked. Propose it to have it done."
 )
@@ -90,8 +98,8 @@ def is_ended(plan: Plan) -> bool:
 def to_model(plan: Plan) -> str:
     """Return what a model is told of a plan; never that it failed while nobody knows."""
     if plan.state is PlanState.PROPOSED:
-        shown = "; ".join(summaries(plan))
-        return f"{shown}. {WAITING}"
+        asked = WAITING if plan.needs_yes else KEPT
+        return f"{'; '.join(summaries(plan))}. {AGREED if plan.agreed_by else asked}"
     if not is_ended(plan):
         on_the_way = _ON_THE_WAY.get(plan.state, GOES_ON)
         return on_the_way.format(count=plan.done, of=len(plan.steps))

@@ -9,6 +9,7 @@ Each carries `.operation` (the id to look up) and `.text` (the sentence for a mo
 says that this call joined an operation that an earlier call of the same ask had made.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from landed.core.canonical import Json
@@ -137,7 +138,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """A yes to confirm, retry or undo, that may be given until `answer_by` (UTC seconds).
+    """A yes to confirm, retry or undo, or a plan token, good until `answer_by` (UTC seconds).
 
     The `token` is for code, such as a button; it is shown to nobody, and no model ever sees it. ""
     when it was handed out before: offer it again for a new one.
@@ -152,7 +153,8 @@ class Offer:
 class StepValue:
     """A step as it stands: its summary, `at` (waiting, out, done, broken), what it made, and when.
 
-    `replayed` says that an earlier attempt did it. `type` and `made` are what the tool made.
+    `replayed` says that an earlier attempt did it. `type` and `made` are what the tool made,
+    `arguments` what it is called with, `targets` the resources it touches.
     """
 
     tool: str
@@ -163,6 +165,8 @@ class StepValue:
     replayed: bool = False
     type: str = ""
     made: Json = None
+    arguments: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    targets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,8 +176,11 @@ class PlanValue:
     `to_model` is what a model is told. `questions` wait for the person's answer, `offer` is the yes
     that they may give, `changed` are the facts that moved since the preview. `undo_by` is until
     when it may be taken back as a whole, None where it can't be. `again` is the new preview of a
-    plan that could not be carried out as it was approved. `replayed` says that this call joined a
-    plan that an earlier call of the same ask, or an earlier yes, had set going.
+    plan that could not be carried out as it was approved. `fingerprint` covers what was shown:
+    calls, figures and the facts they stand on; `version` is one more after each thing that happened
+    to the plan, `made_at` when it was made (UTC seconds), `principal` and `session` whose it is,
+    `agreed_by` who said yes to a plan that its token begins. `replayed` says that this call joined
+    a plan that an earlier call of the same ask, or an earlier yes, had set going.
     """
 
     plan: str
@@ -190,6 +197,12 @@ class PlanValue:
     changed: tuple[Changed, ...] = ()
     undo_by: float | None = None
     again: str = ""
+    fingerprint: str = ""
+    version: int = 0
+    made_at: float = 0.0
+    principal: str = ""
+    session: str = ""
+    agreed_by: str = ""
 
 
 Value = (

@@ -42,6 +42,8 @@ TO_OWNER: Mapping[Problem, str] = {
     Problem.DECLINED: "this was declined already; propose it again if it is wanted after all",
     Problem.EXPIRED: "the time to answer is over, so nothing was done: propose it again",
     Problem.OVER: "the plan has gone on without this: look at how it stands",
+    Problem.NOT_AGREED: "a person has to agree to this first, so nothing was done",
+    Problem.FINGERPRINT: "this is not the fingerprint of what was shown, so nothing was done",
 }
 
 
@@ -139,7 +141,7 @@ class Deciding(Proposing):
             raise ProposalError(
                 f"the details of {plan} were erased on {day}: it cannot be run again"
             )
-        if held.answer_by:
+        if held.needs_yes:
             attempt = approval_id(plan, Purpose.RETRY, held.attempt + 1)
             offered = await self._is_offered(attempt)
             if not offered and await self.offer(plan, Purpose.RETRY, tenant=tenant) is None:
@@ -208,8 +210,10 @@ class Deciding(Proposing):
         yes: bool,
     ) -> PlanValue | None:
         self._check_open()
+        if purpose is Purpose.COMMIT:
+            raise ProposalError("a plan token is no yes: `commit` takes it")
         tenant, session = place
-        digest = token_digest(token) if _is_token(token) else ""
+        digest = token_digest(token) if is_token(token) else ""
         presented = Presented(
             purpose=purpose, principal=principal, tenant=tenant, session=session, token=digest
         )
@@ -382,6 +386,7 @@ class Deciding(Proposing):
         match purpose:
             case Purpose.CONFIRM:
                 waits = plan.state is PlanState.PROPOSED and not plan.expired(now)
+                waits = waits and plan.needs_yes
                 return plan.answer_by if waits else None
             case Purpose.RETRY:
                 changed = plan.changed or erased_on(plan.intent)
@@ -391,9 +396,11 @@ class Deciding(Proposing):
                 held = await self.driver.reader.operations(*(p.record for p in plan.places))
                 can = undoable(plan, held, self.driver.reader.contracts, now)
                 return plan.ended_at + UNDO_WITHIN_S if can else None
+            case Purpose.COMMIT:
+                return None  # It is handed out with the preview, and once.
 
 
-def _is_token(token: object) -> bool:
+def is_token(token: object) -> bool:
     """Whether it could have been handed out: text of plain characters, and not empty."""
     return isinstance(token, str) and token.isascii() and bool(token)
 

@@ -17,6 +17,7 @@ from landed.core.arrival import (
     Heard,
     LetGo,
     Planned,
+    Presenting,
     Proposed,
     Revised,
     Withdraw,
@@ -320,7 +321,7 @@ class SessionLoop(Desk):
                 await self._join()
             case StaleWriteError(name=name, holder=holder) if name.startswith("revised/"):
                 await self._revised_before(name, holder)
-            case StaleWriteError(name=name) if name.startswith("delivery/"):
+            case StaleWriteError(name=name) if name.startswith(("delivery/", "commit/")):
                 self._delivered_before(conflict)
             case StaleWriteError(name=name, holder=holder) if name.startswith("question/"):
                 self.memory.last_question = holder
@@ -340,7 +341,7 @@ class SessionLoop(Desk):
             await self._take(record)
 
     def _delivered_before(self, conflict: StaleWriteError) -> None:
-        """The input came before, from elsewhere: whoever handed it in is told which one it is."""
+        """It came before, or from elsewhere: whoever handed it in is told which one it is."""
         for arrival in list(self.inbox):
             if _one_a_lap(arrival) == conflict.name:
                 self.inbox.remove(arrival)
@@ -417,6 +418,8 @@ def _one_a_lap(arrival: Arrival) -> str:
     """Return what there may be only one of in a lap, "" for what may come in any number."""
     if isinstance(arrival, Revised):
         return "revised"
+    if isinstance(arrival, Presenting):
+        return arrival.ask_name
     heard = arrival.heard if isinstance(arrival, Answered | Heard) else None
     if heard is None or not heard.delivery:
         return ""

@@ -237,9 +237,7 @@ def references(held: Speaks) -> set[str]:
                 if not step.reads
             }
             olds = {old for s in held.steps for old in (s.replaces, s.corrects, s.keeps)}
-            waits = held.state is PlanState.PROPOSED
-            asked = approval_id(held.id, Purpose.CONFIRM, held.attempt) if waits else ""
-            return (placed | olds | {asked}) - {""}
+            return (placed | olds | _waits_for(held)) - {""}
         case Release():
             others = {held.plan, held.question, held.undoes, held.after}
             return ({held.operation, held.undo} | others) - {""}
@@ -247,6 +245,17 @@ def references(held: Speaks) -> set[str]:
             return {held.subject} - {""}
         case Approval():
             return {held.plan, held.question} - {""}
+
+
+def _waits_for(plan: Plan) -> set[str]:
+    """Return the approvals without which a plan does not begin."""
+    if plan.state is not PlanState.PROPOSED:
+        return set()
+    needed = (
+        *((Purpose.CONFIRM,) if plan.needs_yes else ()),
+        *((Purpose.COMMIT,) if plan.begins else ()),
+    )
+    return {approval_id(plan.id, purpose, plan.attempt) for purpose in needed}
 
 
 def needed_by(arrival: Arrival) -> set[str]:

@@ -26,6 +26,7 @@ from landed.core.plan import (
     step_of,
 )
 from landed.core.plan_sentences import plan_question, preview_text
+from landed.core.preview import Begins
 from landed.core.question import question_from
 from landed.core.reference import check_references, known_by, referred
 from landed.core.revision import NOTHING_OWED, already_revised
@@ -101,11 +102,17 @@ class Planner:
         return self._plan(ask, steps, intent=kept, origin=origin)
 
     async def ready(
-        self, plan: Plan, *, there: Set[tuple[str, str]] = frozenset(), asks: bool = False
+        self,
+        plan: Plan,
+        *,
+        there: Set[tuple[str, str]] = frozenset(),
+        asks: bool = False,
+        keep: bool = False,
     ) -> "Ready":
         """Preview a plan, and have it born in the state that follows from that.
 
-        `there` are the calls (tool, identity) that were made already.
+        `there` are the calls (tool, identity) that were made already. One to `keep` begins by its
+        plan token and by nothing else.
         """
         if why := await self.foreseer.refused(plan.steps, plan.ask):
             raise ProposalError(why)
@@ -116,17 +123,23 @@ class Planner:
         if seen.missing:
             why = "\n".join(seen.missing)
             return Ready(plan=replace(plan, state=PlanState.INVALID, why=why))
-        if not seen.risky:
+        if not (seen.risky or keep):
             return Ready(plan=plan)
         answer_by = self.clock.now() + self.answer_within_s
         plan = replace(plan, state=PlanState.PROPOSED, answer_by=answer_by)
-        approval, token = self.approval(plan, Purpose.CONFIRM, answer_by=answer_by)
-        return Ready(
-            plan=plan,
-            approval=approval,
-            token=token,
-            question=self.question(plan, Purpose.CONFIRM),
-        )
+        ready = self._kept(plan, asks=bool(seen.risky)) if keep else Ready(plan=plan)
+        return self._asking(ready) if seen.risky else ready
+
+    def _kept(self, plan: Plan, *, asks: bool) -> "Ready":
+        plan = replace(plan, begins=Begins.YES_THEN_TOKEN if asks else Begins.TOKEN)
+        kept, token = self.approval(plan, Purpose.COMMIT, answer_by=plan.answer_by)
+        return Ready(plan=plan, kept=kept, plan_token=token)
+
+    def _asking(self, ready: "Ready") -> "Ready":
+        plan = ready.plan
+        approval, token = self.approval(plan, Purpose.CONFIRM, answer_by=plan.answer_by)
+        question = self.question(plan, Purpose.CONFIRM)
+        return replace(ready, approval=approval, token=token, question=question)
 
     def approval(self, plan: Plan, purpose: Purpose, *, answer_by: float) -> tuple[Approval, str]:
         """Return an approval of a plan that is not stored yet, and the token to hand out."""
@@ -269,12 +282,17 @@ class Planner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """A plan that can be recorded, with what a person may agree to where one has to."""
+    """A plan that can be recorded, with what a person may agree to where one has to.
+
+    `kept` is the record of the plan token of one that nothing else begins.
+    """
 
     plan: Plan
     approval: Approval | None = None
     token: str = ""
     question: str = ""
+    kept: Approval | None = None
+    plan_token: str = ""
 
 
 def typed_words(plan: Plan) -> tuple[str, ...]:

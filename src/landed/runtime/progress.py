@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from landed.core.plan import At, Plan, PlanState
 from landed.core.plan_sentences import PREVIEW, progress_line
 from landed.core.telling import is_ended, summaries, to_person
-from landed.runtime.deciding import Deciding
+from landed.runtime.committing import Committing
 from landed.runtime.following import rests
 
 LOOK_S = 1.0  # how often a plan that another process carries out is read
@@ -35,7 +35,7 @@ class Progress:
 
 
 @dataclass(slots=True, eq=False)
-class Progressing(Deciding):
+class Progressing(Committing):
     """The verb for whoever watches a plan."""
 
     async def progress(

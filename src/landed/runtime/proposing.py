@@ -12,12 +12,13 @@ from landed.core.canonical import Json
 from landed.core.contract import OnExpiry
 from landed.core.erased import erased_on
 from landed.core.errors import ProposalError
-from landed.core.key import Ask
+from landed.core.key import Ask, targets_of
 from landed.core.plan import At, Plan, PlanState, Wanted
 from landed.core.session import Input
 from landed.core.telling import as_of_now, previewed_to_model, summaries, to_model
 from landed.core.undo import UNDO_WITHIN_S, undoable
 from landed.core.value import Offer, PlanValue, StepValue
+from landed.runtime.planning import Ready
 from landed.runtime.settling import Settling
 from landed.runtime.waiting import PlanWaiter
 
@@ -37,15 +38,21 @@ class Proposing(Settling):
         ask: Ask,
         intent: Mapping[str, Json] | None = None,
         origin: str = "user",
+        keep: bool = False,
     ) -> PlanValue:
-        """Say what a plan would do, in real figures; nothing is recorded and nothing is sent.
+        """Say what a plan would do, in real figures; nothing is sent, and nothing recorded.
 
-        The value's state is `proposed` where a person would have to agree, `running` where it would
-        run at once, `invalid` where something is missing. Raises `ProposalError` as `propose` does.
+        With `keep` the plan is recorded, but for an invalid one, and waits: only `commit` begins
+        it, with the plan token in `offer` and the `fingerprint`, and where a person has to agree,
+        only after that. The value's state is `proposed` where a person would have to agree or the
+        plan is kept, `running` where it would run at once, `invalid` where something is missing.
+        Raises `ProposalError` as `propose` does.
         """
         self._check_open()
         plan = self.planner.drafted(ask, calls, intent or {}, origin)
-        ready = await self.planner.ready(plan)
+        ready = await self.planner.ready(plan, keep=keep)
+        if ready.kept is not None:
+            return await self._keep(ready)
         is_whole = ready.plan.state is not PlanState.INVALID
         return PlanValue(
             plan="",
@@ -56,6 +63,16 @@ class Proposing(Settling):
             operations=(),
             steps=self._steps(ready.plan),
         )
+
+    async def _keep(self, ready: Ready) -> PlanValue:
+        planned = Planned(
+            plan=ready.plan,
+            approval=ready.approval,
+            question=ready.question,
+            token=ready.kept,
+        )
+        value = await self._carry_out(planned, PLAN_PATIENCE_S, token=ready.plan_token)
+        return replace(value, text=ready.question or self.planner.shown(ready.plan))
 
     async def propose(
         self,
@@ -188,6 +205,7 @@ class Proposing(Settling):
         stops = any(contract.on_expiry is OnExpiry.STOP for contract in contracts)
         late = plan.state is PlanState.EXPIRED and plan.by == CLOCK
         is_so = (late or plan.state is PlanState.PARTIAL) and not erased_on(plan.intent)
+        is_so = is_so and not plan.begins  # Whoever had that previewed previews it again.
         return is_so and not did_something and not stops
 
     def _plan_waiter(self, plan: str, patience_s: float) -> PlanWaiter:
@@ -221,16 +239,22 @@ class Proposing(Settling):
             changed=plan.changed,
             undo_by=plan.ended_at + UNDO_WITHIN_S if can_undo else None,
             again=again,
+            fingerprint=plan.hash,
+            version=plan.version,
+            made_at=plan.made_at,
+            principal=plan.principal,
+            session=plan.session,
+            agreed_by=plan.agreed_by,
         )
 
     async def _offered(self, plan: Plan, token: str) -> Offer | None:
         """Return the yes that a plan waits for, with its token where that was made just now."""
         if plan.state is not PlanState.PROPOSED:
             return None
-        id = approval_id(plan.id, Purpose.CONFIRM, plan.attempt)
-        for record in await self.driver.store.load(id):
+        purpose = Purpose.COMMIT if plan.begins else Purpose.CONFIRM
+        for record in await self.driver.store.load(approval_id(plan.id, purpose, plan.attempt)):
             approval = approval_from(record)
-            return Offer(purpose=Purpose.CONFIRM, answer_by=approval.answer_by, token=token)
+            return Offer(purpose=purpose, answer_by=approval.answer_by, token=token)
         return None
 
     def _steps(self, plan: Plan) -> tuple[StepValue, ...]:
@@ -245,6 +269,8 @@ class Proposing(Settling):
                 replayed=place.at is At.DONE and place.attempt < plan.attempt,
                 type=self._type(step.contract),
                 made=place.made,
+                arguments=step.arguments,
+                targets=targets_of(step.names),
             )
             for n, (step, place) in enumerate(zip(plan.steps, plan.places, strict=True))
         )

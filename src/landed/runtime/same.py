@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from landed.core.canonical import Json
 from landed.core.erased import erased_on, is_same
-from landed.core.errors import ProposalError
+from landed.core.errors import UsedBeforeError
 from landed.core.operation import Operation
 from landed.core.plan import Plan
 
@@ -19,7 +19,7 @@ def check_same(held: Operation | Plan, wanted: Operation | Plan) -> None:
     call_id = held.call_id if isinstance(held, Plan) else held.ask.call_id
     what = "another plan" if isinstance(held, Plan) else f"{held.tool} with other arguments"
     moved = ", ".join(_differing(before, now))
-    raise ProposalError(
+    raise UsedBeforeError(
         f"the call id {call_id!r} was used before, for {what} ({held.id}; {moved}); give a new call"
         " a call id of its own"
     )

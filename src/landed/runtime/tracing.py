@@ -298,6 +298,7 @@ _PURPOSES: Mapping[Purpose, str] = {
     Purpose.CONFIRM: "running it",
     Purpose.RETRY: "running it once more",
     Purpose.UNDO: "taking it back",
+    Purpose.COMMIT: "beginning it, by its token",
 }
 _SAID: Mapping[ApprovalState, str] = {
     ApprovalState.TAKEN: "{by} said yes at {at}",

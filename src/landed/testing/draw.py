@@ -62,7 +62,7 @@ EVENTS: Mapping[Happened, str] = {
 PLAN_STATES: Mapping[PlanState, str] = {
     PlanState.DRAFTED: "not stored yet: each step is previewed, nothing was started",
     PlanState.INVALID: "something is missing; nothing was started, and nothing will be",
-    PlanState.PROPOSED: "it was shown to a person, and waits for their yes",
+    PlanState.PROPOSED: "it was previewed, and waits for a person's yes, its plan token, or both",
     PlanState.RUNNING: "a step is under way, or the next one may start",
     PlanState.IN_DOUBT: "nobody can tell whether a step landed; nothing after it starts",
     PlanState.DONE: "every step has landed",
@@ -82,6 +82,8 @@ PLAN_EVENTS: Mapping[PlanEvent, str] = {
     PlanEvent.PROPOSED: "a yes is needed: the record was written with the approval",
     PlanEvent.FOUND_INVALID: "a preview has a question; the record was written with it",
     PlanEvent.APPROVED: "the person said yes to exactly this",
+    PlanEvent.AGREED: "the person said yes to exactly this; its token begins it",
+    PlanEvent.COMMITTED: "its plan token came, and nobody has to agree or somebody has",
     PlanEvent.DECLINED: "the person said no",
     PlanEvent.EXPIRED: "nobody answered in time, or something else was answered",
     PlanEvent.ABANDONED: "the agent's side does not want it any more",
