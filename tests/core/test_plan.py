@@ -49,7 +49,7 @@ drafted    proposed        > proposed
 drafted    found_invalid   > invalid
 proposed   plan_approved   > running
 proposed   committed       > running
-proposed   plan_agreed   > running
+proposed   plan_agreed     > proposed
 proposed   plan_declined   > declined
 proposed   expired         > expired
 proposed   abandoned       > abandoned

@@ -211,7 +211,7 @@ class Deciding(Proposing):
     ) -> PlanValue | None:
         self._check_open()
         if purpose is Purpose.COMMIT:
-            raise ProposalError("a plan token is no yes: `commit` takes it")
+            raise ApprovalError(NO_SUCH_APPROVAL, problem=Problem.ABSENT)  # A token is no yes.
         tenant, session = place
         digest = token_digest(token) if is_token(token) else ""
         presented = Presented(
