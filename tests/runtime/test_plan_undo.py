@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from landed.core.approval import Purpose
+from landed.core.changes import Record
 from landed.core.errors import ApprovalError, ProposalError
 from landed.core.operation import State
 from landed.core.plan import PlanState, Wanted
@@ -31,6 +32,7 @@ from tests.runtime.plan_rig import (
     undo_token,
 )
 from tests.runtime.rig import FINE, REFUSED, REPLY_LOST, SELDOM, Rig, Wire
+from tests.runtime.stores import Wrapped
 
 HOUR_S = 3600.0
 BOXES = calls("put", "a", "b", "c")
@@ -271,6 +273,40 @@ def test_a_process_that_dies_while_it_takes_back_is_followed_by_one_that_goes_on
 
     value = rig.run(look, *tools)
     assert value.state is PlanState.UNDONE
+    assert sorted(map(str, landed_in_order(rig)[3:])) == [f"take_off R{n}" for n in (1, 2, 3)]
+
+
+class OneByOne(Wrapped):
+    """A store of which each claim takes one record, so that workers share what another left."""
+
+    async def claim(self, **asked: Any) -> tuple[Record, ...]:
+        return await self.inner.claim(**{**asked, "limit": 1})
+
+
+@pytest.mark.fault("X03")
+@pytest.mark.field("H1")
+def test_a_plan_and_what_is_owed_for_it_may_be_adopted_by_two_and_still_come_to_their_end(
+    rig: Rig,
+) -> None:
+    rig.far.wire += [FINE, FINE, FINE, FINE, Wire(replies_s=3.0)]
+    rig.wrap = OneByOne
+    tools = shelf(rig.far)
+
+    async def undo(rt: Runtime) -> None:
+        done = await propose(rt, BOXES)
+        await rt.undo(done.plan, principal=ANA)
+
+    first = rig.start(undo, *tools)
+    rig.world.pass_time(1.0)
+    rig.kill(first)
+
+    async def look(rt: Runtime) -> PlanValue:
+        await asyncio.sleep(300.0)  # virtual time
+        return await rt.plan(await only_plan(rt))
+
+    both = [rig.start(look, *tools) for _ in range(2)]
+    rig.world.wait(*both)
+    assert [one.result().state for one in both] == [PlanState.UNDONE] * 2
     assert sorted(map(str, landed_in_order(rig)[3:])) == [f"take_off R{n}" for n in (1, 2, 3)]
 
 

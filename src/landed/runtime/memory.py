@@ -30,7 +30,7 @@ from landed.core.operation_record import from_record
 from landed.core.plan import At, Plan, PlanState, plan_from
 from landed.core.question import Question, question_from
 from landed.core.scope import Next
-from landed.core.undo import Release, ReleaseState, release_from
+from landed.core.undo import Release, ReleaseState, release_from, release_id
 
 # How often what waits for a person is read again: was something ruled on elsewhere?
 RULED_S = 10.0
@@ -117,8 +117,18 @@ class Memory:
                     self.positions.pop(id, None)
 
     def foreign(self) -> set[str]:
-        """Return the operations in memory that another worker still has in hand."""
-        return {o.id for o in self.operations.values() if o.open and o.worker != self.worker}
+        """Return what is waited for here and another worker still has in hand.
+
+        That is operations, and the releases of a plan that is taken back: of what one worker left,
+        one may adopt the plan and another what is owed for it.
+        """
+        every = (*self.operations.values(), *self._releases_of_undone())
+        return {one.id for one in every if one.open and one.worker != self.worker}
+
+    def _releases_of_undone(self) -> Iterable[Release]:
+        mine = (plan for plan in self.plans.values() if plan.worker == self.worker)
+        ids = {id for plan in mine for id in _taken_back_by(plan)}
+        return (release for release in self.releases.values() if release.id in ids)
 
     def _prune_operations(self, awaited: Container[str]) -> None:
         for id, one in list(self.operations.items()):
@@ -237,7 +247,7 @@ def references(held: Speaks) -> set[str]:
                 if not step.reads
             }
             olds = {old for s in held.steps for old in (s.replaces, s.corrects, s.keeps)}
-            return (placed | olds | _waits_for(held)) - {""}
+            return (placed | olds | _waits_for(held) | _taken_back_by(held)) - {""}
         case Release():
             others = {held.plan, held.question, held.undoes, held.after}
             return ({held.operation, held.undo} | others) - {""}
@@ -256,6 +266,14 @@ def _waits_for(plan: Plan) -> set[str]:
         *((Purpose.COMMIT,) if plan.begins else ()),
     )
     return {approval_id(plan.id, purpose, plan.attempt) for purpose in needed}
+
+
+def _taken_back_by(plan: Plan) -> set[str]:
+    """Return the releases by which a plan that is being taken back comes to its end."""
+    if plan.state is not PlanState.UNDOING:
+        return set()
+    pairs = zip(plan.steps, plan.places, strict=True)
+    return {release_id(p.record) for s, p in pairs if p.at is At.DONE and not s.reads}
 
 
 def needed_by(arrival: Arrival) -> set[str]:
