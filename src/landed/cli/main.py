@@ -23,6 +23,7 @@ COMMANDS = {
     "inspect": "landed.cli.inspect",
     "plan": "landed.cli.plan",
     "restored": "landed.cli.restored",
+    "serve": "landed.cli.serve",
     "timeline": "landed.cli.timeline",
     "worker": "landed.cli.worker",
 }

@@ -1,0 +1,39 @@
+"""A uvicorn that says nothing of itself: no banner, no access log, and word once it listens."""
+
+import socket
+from collections.abc import Callable
+
+import uvicorn
+from starlette.types import ASGIApp
+
+CONCURRENT_MAX = 1000  # requests at once; who comes beyond that is told to come again (503)
+IDLE_S = 15  # how long a connection may be silent between two requests
+
+
+class Listening(uvicorn.Server):
+    """A server that calls `begun` once it listens."""
+
+    begun: Callable[[], None]
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen."""
+        await super().startup(sockets=sockets)
+        self.begun()
+
+
+def listening(api: ASGIApp, *, farewell_s: int, begun: Callable[[], None]) -> Listening:
+    """Return a server for an app; a request that is under way at the end has `farewell_s`."""
+    server = Listening(
+        uvicorn.Config(
+            api,
+            lifespan="off",
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            limit_concurrency=CONCURRENT_MAX,
+            timeout_keep_alive=IDLE_S,
+            timeout_graceful_shutdown=farewell_s,
+        )
+    )
+    server.begun = begun
+    return server
