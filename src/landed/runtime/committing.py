@@ -83,8 +83,7 @@ class Committing(Deciding):
         return approval
 
     async def _require_unused(self, name: str, plan: str) -> None:
-        held = await self.driver.store.holders(name) if name else {}
-        if held.get(name, plan) != plan:
+        if name and (await self.driver.store.holders(name)).get(name, plan) != plan:
             raise UsedBeforeError(
                 "the call id was used before, to commit another plan; give each commit its own"
             )
