@@ -151,6 +151,27 @@ def test_what_can_only_wait_keeps_nothing_else_from_being_taken_over(rig: Rig) -
     assert rig.run(script, waits) == (3, 12)
 
 
+def test_plans_that_wait_for_a_person_keep_nothing_else_from_being_taken_over(rig: Rig) -> None:
+    mine = unkeyed(rig.far, escalate_after_s=5.0)
+    rig.far.wire.extend([Wire(arrives_s=None)] * 8)
+
+    async def send(rt: Runtime) -> None:
+        calls = [Wanted(tool="mail", arguments={"to": "ana"})]
+        asks = [Ask(session=f"s{n}", call_id="c") for n in range(8)]
+        await asyncio.gather(*(rt.propose(calls, ask=ask, patience_s=900.0) for ask in asks))
+
+    process = rig.start(send, mine)
+    rig.world.pass_time(1.0)
+    rig.kill(process)
+    rig.settings = Settings(adopt_max=2)
+
+    async def script(rt: Runtime) -> int:
+        await asyncio.sleep(300.0)  # virtual time
+        return len(await rt.inbox())
+
+    assert rig.run(script, mine) == 8
+
+
 @pytest.mark.fault("X18")
 def test_what_a_dead_worker_left_is_taken_over_within_a_lease_and_a_heartbeat(rig: Rig) -> None:
     """Nobody can tell that it is dead, but for its lease."""

@@ -1,7 +1,7 @@
 """What lies in front of a loop: its inbox, its memory, and everybody who waits for an answer."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from landed.core.arrival import (
@@ -33,7 +33,7 @@ from landed.runtime.calls import Calls
 from landed.runtime.clock import Clock
 from landed.runtime.following import Following
 from landed.runtime.listening import Listeners
-from landed.runtime.memory import Memory, in_motion
+from landed.runtime.memory import Memory, about, in_motion
 from landed.runtime.paced import Paced
 from landed.runtime.same import check_same
 from landed.runtime.sharing import Sharing
@@ -207,7 +207,8 @@ class Desk:
         for record in adopted:
             self.plan_waiters += self.following.leave_plan(record.id)
             self.memory.take(record)
-        self._note()  # All of it is in motion, until a lap has seen what it waits for.
+        # All of it is in motion, until a lap has seen what it waits for.
+        self._note(moving=len(self.adopted))
         held = (self.memory.operations.get(record.id) for record in adopted)
         self.withdraw_blocked([operation for operation in held if operation is not None])
         self.ring()
@@ -277,7 +278,7 @@ class Desk:
         self.setting.sharing.decide(self.place)
         self.pass_places_on(frozenset())
         self.setting.sharing.settle(self.place, ())  # Also of what is out: nobody hears of it.
-        self._note()
+        self._note(moving=0)
         self.troubles = 0
         self.rest.set()
 
@@ -326,7 +327,8 @@ class Desk:
         self.adopted &= {one.id for one in self.memory.mine()}
         soon = self.setting.clock.now() + SOON_S
         resting = {id for id, at in self.wakes.items() if at > soon} - decided.queued
-        self._note(resting - out)
+        moving = in_motion(self.memory, resting - out, set(map(about, self.calls.running)))
+        self._note(moving=len(self.adopted & moving))
 
     def pass_places_on(self, starved: frozenset[str]) -> set[str]:
         """Keep the places in use and wait for those of these tools; return what is out."""
@@ -336,8 +338,7 @@ class Desk:
         self.starved = starved
         return out
 
-    def _note(self, resting: Set[str] = frozenset()) -> None:
-        moving = in_motion(self.memory, self.adopted, resting)
+    def _note(self, *, moving: int) -> None:
         open = sum(1 for _ in self.memory.mine())
         self.setting.sharing.note(self.place, open=open, moving=moving)
 

@@ -29,8 +29,8 @@ from landed.core.operation import Operation, State, under
 from landed.core.operation_record import from_record
 from landed.core.plan import At, Plan, PlanState, plan_from
 from landed.core.question import Question, question_from
-from landed.core.scope import Next
-from landed.core.undo import Release, ReleaseState, release_from, release_id
+from landed.core.scope import Asking, Checking, Next, Pricing, Running, Sending, Watching
+from landed.core.undo import Release, release_from, release_id
 
 # How often what waits for a person is read again: was something ruled on elsewhere?
 RULED_S = 10.0
@@ -211,27 +211,27 @@ def _under(held: Any, epoch: int) -> object:
     return replace(held, epoch=epoch)
 
 
-def in_motion(memory: Memory, adopted: Set[str], resting: Set[str]) -> int:
-    """Return how many of the `adopted` records are worked on now, or within moments.
+def in_motion(memory: Memory, resting: Set[str], out: Set[str]) -> Set[str]:
+    """Return what is worked on now, or within moments, by id.
 
-    An operation is, unless it only waits (`resting`). A plan or a release is while an operation of
-    it is, or when its next one is about to be made; what waits for a person is not.
+    That is an operation, unless it only waits (`resting`); and a plan or a release of which one is,
+    or about which something is `out`. What waits for a person, or for a restored store to be found
+    out about, keeps nobody else waiting.
     """
-    if not adopted:
-        return 0
-    open = [one for one in memory.operations.values() if one.open and one.worker == memory.worker]
-    moving = {one.id for one in open if one.id not in resting}
-    begun = {one.plan for one in open}
-    carried = {one.plan for one in open if one.id in moving}
-    for plan in memory.plans.values():
-        begins = plan.state is PlanState.RUNNING and plan.id not in begun
-        if begins or plan.id in carried:
-            moving.add(plan.id)
-    for release in memory.releases.values():
-        begins = release.state is ReleaseState.DUE and not release.undo
-        if begins or release.undo in moving:
-            moving.add(release.id)
-    return len(adopted & moving)
+    every = memory.operations.values()
+    open = [one for one in every if one.open and one.worker == memory.worker]
+    moving = [one for one in open if one.id not in resting]
+    ids = {one.id for one in moving} | {one.plan for one in moving} | out
+    return ids | {one.id for one in memory.releases.values() if one.undo in ids}
+
+
+def about(running: Running) -> str:
+    """Return the id of what something that is out is about."""
+    match running:
+        case Sending(operation=id) | Asking(operation=id):
+            return id
+        case Watching(plan=id) | Pricing(release=id) | Checking(subject=id):
+            return id
 
 
 Speaks = Plan | Release | Question | Approval
