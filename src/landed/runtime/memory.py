@@ -122,7 +122,10 @@ class Memory:
         That is operations, and the releases of a plan that is taken back: of what one worker left,
         one may adopt the plan and another what is owed for it.
         """
-        every = (*self.operations.values(), *self._releases_of_undone())
+        every: list[Operation | Release] = [
+            *self.operations.values(),
+            *self._releases_of_undone(),
+        ]
         return {one.id for one in every if one.open and one.worker != self.worker}
 
     def _releases_of_undone(self) -> Iterable[Release]:
@@ -179,7 +182,7 @@ class Memory:
             *self.approvals.values(),
         ]
         for held in every:
-            needed.update(references(held))
+            needed.update(self._spoken_of_by(held))
         needed.add(self.last_question)
         return {id for id in needed - made if id and not self.holds(id)}
 
@@ -197,7 +200,16 @@ class Memory:
 
     def _references(self, id: str) -> set[str]:
         every = (self.plans, self.releases, self.questions, self.approvals)
-        return next((references(table[id]) for table in every if id in table), set[str]())
+        return next((self._spoken_of_by(table[id]) for table in every if id in table), set[str]())
+
+    def _spoken_of_by(self, held: "Speaks") -> set[str]:
+        """Return what one speaks of; a plan of this worker also of what takes it back.
+
+        What takes another's plan back is that worker's to see to, with the undos that belong to it.
+        """
+        if isinstance(held, Plan) and held.worker == self.worker:
+            return references(held) | _taken_back_by(held)
+        return references(held)
 
     def _tables(self) -> tuple[dict[str, Any], ...]:
         """The records by kind; a record goes back into the table that it came from."""
@@ -247,7 +259,7 @@ def references(held: Speaks) -> set[str]:
                 if not step.reads
             }
             olds = {old for s in held.steps for old in (s.replaces, s.corrects, s.keeps)}
-            return (placed | olds | _waits_for(held) | _taken_back_by(held)) - {""}
+            return (placed | olds | _waits_for(held)) - {""}
         case Release():
             others = {held.plan, held.question, held.undoes, held.after}
             return ({held.operation, held.undo} | others) - {""}
