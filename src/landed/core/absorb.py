@@ -78,7 +78,7 @@ def absorb(operation: Operation, contract: Contract, back: CameBack) -> Moved | 
     if isinstance(outcome, Acknowledged):
         return _acknowledged(operation, contract, back, outcome)
     if isinstance(outcome, Refused):
-        return _refused(operation, back, outcome.reason)
+        return _refused(operation, back, outcome)
     if isinstance(outcome, NotSent):
         return _not_sent(operation, contract, back, outcome)
     if not _awaited(operation, back):
@@ -183,11 +183,12 @@ def _is_only_send(operation: Operation) -> bool:
     return operation.tries - len(operation.unsent) == 1 and not operation.restored
 
 
-def _refused(operation: Operation, back: Replied, reason: str) -> Moved | None:
+def _refused(operation: Operation, back: Replied, no: Refused) -> Moved | None:
     if _is_only_send(operation) and Happened.REFUSED in MOVES[operation.state]:
-        return _move(operation, Happened.REFUSED, back, f"the service refused: {reason}")
+        says, changed = f"the service refused: {no.reason}", [*map(dict, no.changed)]
+        return _move(operation, Happened.REFUSED, back, says, conflict=changed or None)
     if operation.state is State.RESENT and back.attempt == operation.tries:
-        says = f"the service refused the resend: {reason}; that says nothing of the first send"
+        says = f"the service refused the resend: {no.reason}; that says nothing of the first send"
         return _move(operation, Happened.REFUSED_AGAIN, back, says, resend_refused=True)
     return None
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import cast
 
 from landed.core.approval import Approval, Purpose, outdated
 from landed.core.arrival import Checked, Observed
@@ -314,7 +315,8 @@ def _start(draft: Draft, plan: Plan, index: int) -> None:
     before = plan.places[index].record
     place = Place(at=At.OUT, record=id, attempt=plan.attempt)
     draft.move_plan(plan, PlanEvent.STEPPED, places=placed(plan, index, place))
-    made = draft.make(replace(operation, retries=before))
+    held = plan.previews[index].held if plan.previews and contract.prepare and not before else {}
+    made = draft.make(replace(operation, retries=before, prepared=dict(held) or None))
     old = draft.operations.get(step.replaces)
     if old is not None and old.holds:
         # It may only start beside what it replaces where the contract says so: see `_may_start`.
@@ -365,10 +367,18 @@ def _follow(draft: Draft, plan: Plan, index: int) -> bool:
         why = _why(operation)
         if operation.blocked_by:
             draft.move(operation, Happened.WITHDRAWN, why)  # The plan is over; it must not fire.
-        changed = _restored_since(draft, plan, index)
+        changed = (*_restored_since(draft, plan, index), *_conflict(operation, index))
         break_off(draft, plan, index, record=operation.id, why=why, changed=changed)
         return plan.independent
     return False
+
+
+def _conflict(operation: Operation, index: int) -> tuple[Changed, ...]:
+    """Return the facts of which the service said that they moved: nothing is retried on those."""
+    named = cast("list[Mapping[str, Json]]", operation.conflict or [])
+    return tuple(
+        Changed(step=index + 1, field=str(c["field"]), was=c["was"], now=c["now"]) for c in named
+    )
 
 
 def landed_at(place: Place, operation: Operation, contract: Contract) -> Place:

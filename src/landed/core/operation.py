@@ -12,7 +12,7 @@ plain tables with so little code that nothing hides, is that of h11's `_state.py
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from landed.core.canonical import Json
@@ -239,6 +239,8 @@ class Operation:
     between. `lifted` that a person let go of what it holds before it was decided. `restored` is the
     journal position of the restore of the store that it went through, 0 for none: what was done
     for it between the backup and that is not remembered, and one more send is counted for it.
+    `conflict` is what the service, refusing, said has changed since the preview, each
+    `{field, was, now}`.
     """
 
     id: str
@@ -263,7 +265,7 @@ class Operation:
     version: int = 1
     epoch: int = 0
     worker: str = ""
-    prepared: Json = None
+    prepared: Json = field(default=None, repr=False)
     tries: int = 0
     unsent: tuple[int, ...] = ()
     not_before: float = 0.0
@@ -288,6 +290,7 @@ class Operation:
     unexplained: bool = False
     lifted: bool = False
     restored: int = 0
+    conflict: Json = None
     evidence: tuple[Evidence, ...] = ()
 
     @property
@@ -386,6 +389,7 @@ CHANGING: Mapping[str, object] = {
     "unexplained": False,
     "lifted": False,
     "restored": 0,
+    "conflict": None,
 }
 
 

@@ -5,7 +5,8 @@ read-back) comes back *found*, *absent*, *not yet* or *no answer*. Only a few of
 operation, and only in some states: that is decided in `landed.core.operation`, not here.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from landed.core.canonical import Json
 
@@ -27,9 +28,14 @@ class Acknowledged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """The service answered no, before any effect; `reason` is its own words, bounded."""
+    """The service answered no, before any effect; `reason` is its own words, bounded.
+
+    `changed` is what has moved since the plan was previewed, where the service says so: for each
+    fact `{field, was, now}`. A plan that is refused with it is not run again as it is.
+    """
 
     reason: str
+    changed: tuple[Mapping[str, Json], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +59,12 @@ class AnswerLost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """What every send of an operation uses, computed once: signed bytes, a nonce, a remote id."""
+    """What every send of an operation uses, computed once: signed bytes, a nonce, a remote id.
 
-    value: Json
+    It may be a capability, so it is in no repr.
+    """
+
+    value: Json = field(repr=False)
 
 
 SendOutcome = Acknowledged | Refused | NotSent | AnswerLost

@@ -388,7 +388,7 @@ def plan_record(plan: Plan) -> Record:
     frozen: dict[str, Json] = {name: getattr(plan, name) for name in _FROZEN}
     frozen["intent"] = plan.intent
     frozen["steps"] = [_plain(step) for step in plan.steps]
-    frozen["previews"] = [preview_plain(preview) for preview in plan.previews]
+    frozen["previews"] = [preview_plain(preview, held=True) for preview in plan.previews]
     return Record(
         id=plan.id,
         kind=Kind.PLAN,

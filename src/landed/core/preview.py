@@ -32,8 +32,9 @@ class Previewing:
     """What a preview function is handed.
 
     `arguments` are the step's, in which `$n` still stands for what step n will make; `made` are the
-    facts of that, by `$n`, as the earlier step's preview gave them. `now` is UTC, seconds since the
-    epoch; `language` the person's.
+    facts of that, by `$n`, as the earlier step's preview gave them. `held` is what the preview that
+    a person agreed to kept for the send; empty where it is previewed for the first time. `now` is
+    UTC, seconds since the epoch; `language` the person's.
     """
 
     tool: str
@@ -43,6 +44,7 @@ class Previewing:
     language: str = "en"
     origin: str = "user"
     made: Mapping[str, Mapping[str, Json]] = field(default_factory=dict[str, Mapping[str, Json]])
+    held: Mapping[str, Json] = field(default_factory=dict[str, Json], repr=False)
 
     def facts(self, argument: str) -> Mapping[str, Json] | None:
         """Return the facts of what an argument refers to, None where it is a real id."""
@@ -69,6 +71,8 @@ class Preview:
     makes       the facts of what it will make, for the previews of later steps
     typed       the words of which one has to be typed; a plain yes is not enough then
     similar     what is there already and looks the same
+    held        what the send will need of it (a service's plan and its token): stored with the plan
+                and handed to the call as `prepared`; nobody is shown it, and no digest covers it
     """
 
     summary: str
@@ -78,6 +82,7 @@ class Preview:
     makes: Mapping[str, Json] = field(default_factory=dict[str, Json])
     typed: tuple[str, ...] = ()
     similar: tuple[Similar, ...] = ()
+    held: Mapping[str, Json] = field(default_factory=dict[str, Json], repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,9 +131,13 @@ def risk_of(contract: Contract, declared: Risk, *, origin: str, similar: bool) -
     return Risk.CONFIRM if unasked or alike else declared
 
 
-def preview_plain(preview: Preview) -> dict[str, Json]:
-    """Return a preview as plain values: what is stored, and what the plan's hash covers."""
-    return {
+def preview_plain(preview: Preview, *, held: bool = False) -> dict[str, Json]:
+    """Return what was shown, as plain values: what the plan's hash covers.
+
+    With `held` it is what is stored: also what the send will need, which nobody is shown.
+    """
+    kept: dict[str, Json] = {"held": dict(preview.held)} if held and preview.held else {}
+    return kept | {
         "summary": preview.summary,
         "cost_cents": preview.cost_cents,
         "basis": dict(preview.basis),
@@ -140,7 +149,7 @@ def preview_plain(preview: Preview) -> dict[str, Json]:
 
 
 def preview_from(plain: Mapping[str, Json]) -> Preview:
-    """Read a preview back; the reverse of `preview_plain`."""
+    """Read a preview back; the reverse of `preview_plain`, `held`."""
     kept: dict[str, object] = dict(plain)
     similar: list[tuple[str, str]] = kept.pop("similar")  # type: ignore[assignment]
     kept["questions"] = tuple(kept["questions"])  # type: ignore[arg-type]

@@ -32,7 +32,7 @@ class Call:
     attempt: int
     sent_at: float
     deadline_at: float
-    prepared: Json = None
+    prepared: Json = field(default=None, repr=False)
     stop: "StopToken | None" = None
     trace: Mapping[str, str] = field(default_factory=dict[str, str])
 

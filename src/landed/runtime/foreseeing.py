@@ -7,7 +7,7 @@ compared.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from landed.core.arrival import Checked
@@ -31,6 +31,7 @@ from landed.core.tool import Tool
 from landed.runtime.clock import Clock
 from landed.runtime.permissions import Permissions, Permit, refusal
 from landed.runtime.sending import said
+from landed.runtime.touched import Touched
 
 T = TypeVar("T")
 
@@ -56,6 +57,7 @@ class Foreseer:
     permissions: Permissions
     clock: Clock
     language: str
+    touched: Touched = field(default_factory=Touched)
 
     async def refused(self, steps: Sequence[Step], ask: Ask) -> str:
         """Return which step whoever asks is not allowed, and why; "" where all are."""
@@ -124,6 +126,10 @@ class Foreseer:
         if not contract.preview or not plan.answer_by or contract.freshness is Freshness.NONE:
             return checked
         asked = self._asked(step, plan.ask, plan.previews[:index], origin=plan.origin)
+        if plan.previews[index].held and not plan.places[index].record:  # Else it was used.
+            if written := self.touched.since(plan, index):
+                return replace(checked, changed=written)
+            asked = replace(asked, held=plan.previews[index].held)
         preview, lacks = await self._one(step, asked)
         if lacks:
             return replace(checked, refused=lacks[0])

@@ -83,6 +83,8 @@ def assemble(
     )
     remembering = Remembering(store)
     driver = _driver(remembering, tools, bounds, foreseer, time, parts)
+    if any(tool.contract.prepare and tool.contract.preview for tool in tools.values()):
+        driver.setting.hear.append(foreseer.touched.stored)
     planner = Planner(
         driver=driver,
         clock=time,

@@ -92,11 +92,12 @@ class Exchange:
         body: bytes | None,
         effect: bool,
         more: Mapping[str, str] = _NO_MORE,
+        hidden: frozenset[str] = frozenset(),
     ) -> Reply | Unanswered:
         """Return the reply, whatever its status; without a whole one, what that means for a send.
 
         With `effect` the request carries the epoch and the time; `more` are headers of this one
-        request. It ends at the call's deadline.
+        request, `hidden` what no evidence may repeat. It ends at the call's deadline.
         """
         bound_s = max(call.deadline_at - call.sent_at, 0.0)
         try:
@@ -107,7 +108,7 @@ class Exchange:
             return NotSent(reason=described(error))
         try:
             async with asyncio.timeout(bound_s):
-                return await self._carried(request, call, secrets=_secrets(own))
+                return await self._carried(request, call, secrets=_secrets(own) | hidden)
         except TimeoutError:
             return AnswerLost(reason=f"no whole reply within {bound_s:g} s")
         except Exception as error:

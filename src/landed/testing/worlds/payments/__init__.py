@@ -20,6 +20,14 @@ It knows nothing of the runtime. What it promises, unless its settings take it a
     GET    /replica/…                    /refunds, /refunds/RF1 and /keys/KEY as of `lag_s` ago
     GET    /events?after=0               what it tells about refunds, in the order of delivery
     GET    /log?after=0                  what it did, numbered
+    GET    /orders/A17/shipping          {order, shipped, address}
+    POST   /orders/A17/address           {address}; what a plan stands on, too
+    POST   /refund-plans                 dry run: {order, cents, reason?}; no key, no effect
+    GET    /refund-plans/PL1             {plan_id, state, expires_at, result?}
+    POST   /refund-plans/PL1/commit      Idempotency-Key; {plan_id, plan_token, input_fingerprint}
+    POST   /refund-plans/PL1/abandon     {reason?}
+
+A plan says what it will do, on which state of the order, and until when; `plans` has its rules.
 
 An event is `{id, type, at, refund, version}`, its type `refund.pending`, `.succeeded` or `.failed`.
 As webhooks do, each may come twice and in any order; `version` says which is the newer one.

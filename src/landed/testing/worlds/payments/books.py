@@ -17,6 +17,12 @@ CREATE TABLE IF NOT EXISTS refund (
 );
 CREATE INDEX IF NOT EXISTS refund_payment ON refund (payment);
 CREATE INDEX IF NOT EXISTS refund_key ON refund (key);
+CREATE TABLE IF NOT EXISTS address (payment TEXT PRIMARY KEY, text TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS plan (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, inputs TEXT NOT NULL, stands_on TEXT NOT NULL,
+    made_at REAL NOT NULL, expires_at REAL NOT NULL, ended TEXT NOT NULL DEFAULT '',
+    key TEXT, result TEXT
+);
 """
 
 
@@ -28,6 +34,19 @@ class Books(KeyedLedger):
         self._settings = settings
         for name, cents in settings.orders.items():
             self.pay(name, cents)
+        for name, text in settings.addresses.items():
+            self.move(name, text, replaces=False)
+
+    def move(self, order: str, text: str, *, replaces: bool = True) -> None:
+        """Note where the customer of an order lives; without `replaces` what is known stays."""
+        how = "REPLACE" if replaces else "IGNORE"
+        with self.unit():
+            self.sql.execute(f"INSERT OR {how} INTO address VALUES (?, ?)", (order, text))
+
+    def address(self, order: str) -> str:
+        """Return where the customer of an order lives, "" where nobody said."""
+        row = self.sql.execute("SELECT text FROM address WHERE payment = ?", (order,)).fetchone()
+        return str(row[0]) if row else ""
 
     def pay(self, order: str, cents: int) -> None:
         """Note what was paid for an order; the first figure stays."""

@@ -17,6 +17,7 @@ from landed.testing.worlds.far_side import (
 )
 from landed.testing.worlds.faults import Clock
 from landed.testing.worlds.payments.books import Books
+from landed.testing.worlds.payments.plans import Plans
 from landed.testing.worlds.payments.settings import Payments
 
 REFUND = "refund"
@@ -40,6 +41,7 @@ class Desk:
             Route("/refunds", self.refund, methods=["POST"]),
             Route("/keys/{key:path}/close", self.close, methods=["POST"]),
             Route("/events", self.events, methods=["GET"]),
+            *Plans(self.ledger, self._clock, self.settings).routes(),
             *(
                 Route(f"{where}{path}", answer, methods=["GET"])
                 for where in ("", "/replica")

@@ -4,7 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-_FROM_ZERO = ("retention_s", "lag_s", "drops", "breaks", "settles_after_s", "refuses_after_s")
+_FROM_ZERO = (
+    *("retention_s", "lag_s", "drops", "breaks", "settles_after_s", "refuses_after_s"),
+    "plans_last_s",
+)
+
+Slip = Literal["expiry", "fingerprint", "inputs", "once", "bare"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +31,13 @@ class Payments:
     settles_after_s   a refund is pending (a 202) for this long; None for at once
     bounces           orders whose refunds, once pending, fail in the end
     events            how they are delivered: `in_order`, or `shuffled` (each twice, newest first)
+    addresses         where customers live, by the order
+    plans_last_s      a plan can be committed this long after its dry run
+    can_abandon       whether plans can be given up
+    plan_slips        in which ways commits are careless: `expiry` (an expired plan is applied),
+                      `fingerprint` (the one that is sent is compared, not the plan's), `inputs`
+                      (fresh ones beside the plan are taken), `once` (an applied plan is applied
+                      again under another key), `bare` (a conflict names nothing)
 
     Raises ValueError for a negative number.
     """
@@ -44,9 +56,14 @@ class Payments:
     settles_after_s: float | None = None
     bounces: tuple[str, ...] = ()
     events: Literal["in_order", "shuffled"] = "in_order"
+    addresses: Mapping[str, str] = field(default_factory=dict[str, str])
+    plans_last_s: float = 600.0
+    can_abandon: bool = True
+    plan_slips: tuple[Slip, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bounces", tuple(self.bounces))  # JSON knows only lists.
+        for name in ("bounces", "plan_slips"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))  # JSON knows only lists.
         for name in _FROM_ZERO:
             if (getattr(self, name) or 0) < 0:
                 raise ValueError(f"{name} must be 0 or more")
