@@ -59,8 +59,9 @@ def command(
     process, the second, and so on. Exit status 0: it ended as its description says (a wrong design:
     it went wrong in the way described); 1: it did not.
 
-    Of the invoice scenarios, `invoice` and `invoice-redeploy` are played with processes, HTTP, SMTP
-    and SIGKILL, but with --simulated, --kill, --points, --seed or a wrong design.
+    `invoice` and `invoice-redeploy` are played with processes, HTTP, SMTP and SIGKILL, but with
+    --simulated, --kill, --points, --seed or a wrong design; so are `refund-planned`,
+    `refund-conflict`, `refund-commit-timeout` and `refund-commit-dropped`, over HTTP.
 
     With --store, `story` is told on that store, all else beside it. LANDED_STORE names none.
     """
@@ -107,7 +108,7 @@ def _play(
     scenario = _switched(_scenario(name), given)
     simulates = kills or wants.points or wants.seed is not None or set(given) - {"language"}
     if _is_real(name) and not (simulated or simulates):
-        return _tell_invoice(scenario, wants)
+        return _tell_for_real(scenario, wants)
     return _points(scenario, kills, wants) if wants.points else _run(scenario, kills, wants)
 
 
@@ -118,9 +119,11 @@ def _list(wants: _Wants) -> int:
     from landed.testing.deploys.scenarios import DEPLOYS
     from landed.testing.doubts.scenarios import DOUBTS
     from landed.testing.invoices.scenarios import INVOICES
+    from landed.testing.refunds.scenarios import REFUNDS
     from landed.testing.scenarios import SCENARIOS
 
-    listed: list[AnyScenario] = [story.STORY, *SCENARIOS, *INVOICES, *DOUBTS, *DEPLOYS]
+    families = (SCENARIOS, INVOICES, DOUBTS, DEPLOYS, REFUNDS)
+    listed: list[AnyScenario] = [story.STORY, *(one for each in families for one in each)]
     if wants.as_json:
         _print_json([{"scenario": one.name, "line": one.line} for one in listed])
         return 0
@@ -134,9 +137,10 @@ def _run_all(wants: _Wants) -> int:
     from landed.testing.deploys.scenarios import DEPLOYS
     from landed.testing.doubts.scenarios import DOUBTS
     from landed.testing.invoices.scenarios import INVOICES
+    from landed.testing.refunds.scenarios import REFUNDS
     from landed.testing.scenarios import SCENARIOS
 
-    every: list[AnyScenario] = [*SCENARIOS, *INVOICES, *DOUBTS, *DEPLOYS]
+    every: list[AnyScenario] = [*SCENARIOS, *INVOICES, *DOUBTS, *DEPLOYS, *REFUNDS]
     ran = [_played(scenario, None, wants) for scenario in every]
     if wants.as_json:
         _print_json([one.plain() for one in ran])
@@ -205,20 +209,24 @@ def _tell(wants: _Wants) -> int:
     return 0 if told.as_described else 1
 
 
-def _tell_invoice(scenario: "AnyScenario", wants: _Wants) -> int:
-    """Play an invoice scenario for real."""
-    from landed.testing.invoices import real
+def _tell_for_real(scenario: "AnyScenario", wants: _Wants) -> int:
+    """Play a scenario for real, with processes and HTTP."""
+    from landed.testing.invoices import real as invoices
     from landed.testing.invoices.scenario import InvoiceScenario
+    from landed.testing.refunds import real as refunds
+    from landed.testing.refunds.stage import RefundScenario
     from landed.testing.worlds.serve import WorldStartError
-
-    assert isinstance(scenario, InvoiceScenario)
 
     def say(line: object) -> None:
         if not wants.as_json:
             click.echo(str(line))
 
     try:
-        ran = real.tell(scenario, say, store=wants.store)
+        if isinstance(scenario, RefundScenario):
+            ran = refunds.tell(scenario, say, store=wants.store)
+        else:
+            assert isinstance(scenario, InvoiceScenario)
+            ran = invoices.tell(scenario, say, store=wants.store)
     except WorldStartError as error:
         raise click.ClickException(str(error)) from error
     if wants.as_json:
@@ -235,17 +243,19 @@ def _tell_invoice(scenario: "AnyScenario", wants: _Wants) -> int:
 
 def _is_real(name: str) -> bool:
     from landed.testing.invoices.real import REAL
+    from landed.testing.refunds.real import REAL as REFUNDED
 
-    return name in REAL
+    return name in REAL or name in REFUNDED
 
 
 def _scenario(name: str) -> "AnyScenario":
     from landed.testing.deploys.scenarios import DEPLOYS_BY_NAME
     from landed.testing.doubts.scenarios import DOUBTS_BY_NAME
     from landed.testing.invoices.scenarios import INVOICES_BY_NAME
+    from landed.testing.refunds.scenarios import REFUNDS_BY_NAME
     from landed.testing.scenarios import BY_NAME
 
-    families = (BY_NAME, INVOICES_BY_NAME, DOUBTS_BY_NAME, DEPLOYS_BY_NAME)
+    families = (BY_NAME, INVOICES_BY_NAME, DOUBTS_BY_NAME, DEPLOYS_BY_NAME, REFUNDS_BY_NAME)
     known: dict[str, AnyScenario] = {n: one for family in families for n, one in family.items()}
     if name in known:
         return known[name]
@@ -301,11 +311,15 @@ def _played(scenario: "AnyScenario", kills: tuple[str, ...] | None, wants: _Want
     from landed.testing.doubts.scenario import DoubtScenario
     from landed.testing.invoices import stage as invoices
     from landed.testing.invoices.scenario import InvoiceScenario
+    from landed.testing.refunds import stage as refunds
+    from landed.testing.refunds.stage import RefundScenario
 
     seed = wants.seed
     with base_beside(wants.store) if wants.store else nullcontext() as base:
         match scenario:
-            case DeployScenario():  # Also a scenario of doubt; on a stage of its own.
+            case RefundScenario():
+                return refunds.run(scenario, kill=kills, seed=seed, base=base)
+            case DeployScenario():  # Both also scenarios of doubt; on stages of their own.
                 return deploys.run(scenario, kill=kills, seed=seed, base=base)
             case DoubtScenario():
                 return doubts.run(scenario, kill=kills, seed=seed, base=base)

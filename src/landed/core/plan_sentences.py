@@ -246,6 +246,12 @@ NOT_TAKEN: Mapping[str, Mapping[str, str]] = {
     },
 }
 
+# Instead of `partial`, where facts moved since the preview: a retry of it is of no use.
+CHANGED_TO_MODEL = (
+    "The plan ended before a step whose figures have changed; that step had no effect.",
+    "What is wanted now may be proposed, with the new figures: it is shown before it runs.",
+)
+
 # States in which a plan comes to rest: each has an ending.
 ENDINGS = tuple(state for state in TO_MODEL if "/" not in state)
 OFFERS = tuple(CAN["en"])
@@ -348,12 +354,16 @@ def ended_to_model(
     unknown: Sequence[str] = (),
     not_done: Sequence[str] = (),
     questions: Sequence[str] = (),
+    changed: bool = False,
 ) -> str:
     """Return how a plan ended, for the model, and what it must not do about it.
 
-    The fields are those of `ended`. What the person may do next is no concern of a model's.
+    The fields are those of `ended`; `changed` says that facts moved since its preview. What the
+    person may do next is no concern of a model's.
     """
     begins, follows = TO_MODEL[_ending(state, why)]
+    if changed and state == "partial":
+        begins, follows = CHANGED_TO_MODEL
     count = len(done)
     of = count + bool(failed) + len(unknown) + len(not_done)
     begins = begins.format(count=count, of=of, why=_bare(why))

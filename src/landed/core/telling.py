@@ -110,6 +110,7 @@ def to_model(plan: Plan) -> str:
         **_parts(plan, said, lines),
         why=_why(plan),
         questions=_questions(plan),
+        changed=bool(plan.changed),
     )
 
 

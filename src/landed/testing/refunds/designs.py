@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from landed.core.canonical import Json
-from landed.core.outcome import LookOutcome, NoAnswer, Prepared, SendOutcome
+from landed.core.contract import Risk
+from landed.core.outcome import Absent, LookOutcome, NoAnswer, Prepared, SendOutcome
 from landed.core.preview import Preview, Previewing
 from landed.core.tool import Call, Foresight, Tool
 from landed.testing.around import Around
@@ -39,8 +40,8 @@ class Unread(Around):
     """Never reads a plan: what became of a commit is what its reply says."""
 
     async def lookup(self, call: Call) -> LookOutcome:
-        """Say nothing."""
-        return NoAnswer(reason="nobody reads the plan")
+        """Say that there is nothing under the key, which was never sent."""
+        return Absent()
 
 
 @dataclass(slots=True, eq=False)
@@ -50,7 +51,7 @@ class Timeless(Around):
     @property
     def foresight(self) -> Foresight:
         """Return what it says beforehand, as if no time had passed."""
-        return _Timeless(tool=self.inner.name, seen=self.inner.foresight)
+        return _Timeless(tool=self.inner.name, declared=Risk.CONFIRM, seen=self.inner.foresight)
 
     async def send(self, call: Call) -> SendOutcome:
         """Send, however late it is."""
@@ -85,5 +86,3 @@ def timeless(tool: Tool) -> Tool:
 FINGERPRINT_OF_NOW = Design(wrap=refingerprinted)
 KEY_ON_RETRY = Design(wrap=key_on_retry)
 TIME_IS_ADVICE = Design(wrap=timeless)
-EITHER_WAY = Design()
-"""The wrong thing is the far side, or what the agent does: the runtime is ours."""

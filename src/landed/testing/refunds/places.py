@@ -16,9 +16,11 @@ from landed.testing.worlds.faults import Fault
 from landed.testing.worlds.payments import Payments
 from landed.testing.worlds.payments.settings import Slip
 from landed.testing.worlds.transport import WorldTransport
+from landed.tools.dry_run import Layout
 from landed.tools.http import HttpTool
 
 ORDER = "4412"
+ADDRESS = "Elm 1"
 PAID = {ORDER: 48_000}
 COMMIT = "/refund-plans/*/commit"
 TOKEN = "plan_token"
@@ -30,6 +32,7 @@ class PlanBank(Bank):
 
     amends: dict[str, int] = field(default_factory=dict[str, int])
     bare: bool = False
+    layout: Layout = field(default_factory=Layout)
 
     def tools(self) -> list[Tool]:
         """Return the tools; `bare` ones leave the plan and its token to the model."""
@@ -38,7 +41,7 @@ class PlanBank(Bank):
             transport = _Amending(transport, self.amends)
         if self.bare:
             return _bare_tools(transport)
-        return list(refund_tools(PAYMENTS_URL, self.settings, transport=transport))
+        return list(refund_tools(PAYMENTS_URL, self.settings, transport, self.layout))
 
     def holds(self) -> Held:
         """Return the refunds, each with the plan it was made by, if any."""
@@ -55,10 +58,14 @@ class PlanBank(Bank):
 
     def made(self) -> list[str]:
         """Return the refunds that were asked for here; another process makes some without a key."""
-        return [f"{one['id']} {one['cents']}" for one in self._refunds() if one["key"]]
+        refunds = [f"{one['id']} {one['cents']}" for one in self._refunds() if one["key"]]
+        address = self._ledger.address(ORDER)
+        return refunds + ([address] if address != ADDRESS else [])
 
     def made_by(self, operation: Operation) -> str:
-        """Return the refund as it was agreed to; what changes no money makes nothing here."""
+        """Return the refund as it was agreed to, or the new address."""
+        if "address" in operation.arguments:
+            return str(operation.arguments["address"])
         result: Any = operation.result
         cents = operation.arguments.get("cents", result.get("cents"))
         return f"{result.get('id', '')} {cents}"
@@ -128,12 +135,23 @@ def _bare_tools(transport: httpx2.AsyncBaseTransport) -> list[Tool]:
 
 
 def bank(
-    *faults: Fault, slips: Sequence[Slip] = (), bare: bool = False, **amends: int
+    *faults: Fault,
+    slips: Sequence[Slip] = (),
+    bare: bool = False,
+    layout: Layout | None = None,
+    **amends: int,
 ) -> Callable[[World], PlanBank]:
     """Return what makes a payments service with these faults and slips."""
 
     def made(world: World) -> PlanBank:
-        settings = Payments(orders=PAID, addresses={ORDER: "Elm 1"}, plan_slips=tuple(slips))
-        return PlanBank(world=world, settings=settings, faults=faults, bare=bare, amends=amends)
+        settings = Payments(orders=PAID, addresses={ORDER: ADDRESS}, plan_slips=tuple(slips))
+        return PlanBank(
+            world=world,
+            settings=settings,
+            faults=faults,
+            bare=bare,
+            layout=layout or Layout(),
+            amends=amends,
+        )
 
     return made

@@ -20,9 +20,11 @@ from landed.testing.refunds.scripts import (
 )
 from landed.testing.refunds.stage import RefundScenario
 from landed.testing.worlds.faults import Fault
+from landed.tools.dry_run import MEANS, Layout, Meaning
 
 APPLIED = Fault(path=COMMIT, kind="lose_reply", hang=True)
 NEVER_CAME = Fault(path=COMMIT, kind="drop", hang=True)
+CONFLICT_IS_NO = Layout(means={**MEANS, 409: Meaning.REFUSED})
 PATIENT = Settings(answer_within_s=3_600.0)  # A yes may come after the service's plan is over.
 SOME = "RF1 4412 200.00 by PL1"
 TWICE = (SOME, "RF2 4412 200.00 by PL2")
@@ -57,7 +59,7 @@ REFUND_MEANWHILE = RefundScenario(
     script=meanwhile,
     place=bank(),
     holds=("RF1 4412 200.00",),
-    says=("refunded_cents was 0 and is 20000",),
+    says=("refunded_cents: 0 ▸ 20000",),
 )
 REFUND_PLAN_EXPIRED = RefundScenario(
     name="refund-plan-expired",
@@ -76,7 +78,7 @@ REFUNDS: tuple[RefundScenario, ...] = (
         name="refund-conflict-bare",
         line="WRONG: the conflict names nothing, it is tried twice more: 'the refund failed'.",
         script=gives_up,
-        place=bank(slips=("bare",)),
+        place=bank(slips=("bare",), layout=CONFLICT_IS_NO),
         wrong="F3-04",
         holds=("RF1 4412 200.00",),
         says=("The refund failed",),
@@ -106,7 +108,7 @@ REFUNDS: tuple[RefundScenario, ...] = (
         place=bank(APPLIED, slips=("once",)),
         design=KEY_ON_RETRY,
         wrong="F3-02",
-        holds=(SOME, "RF2 4412 200.00 by PL1"),
+        holds=("RF1 4412 200.00", "RF2 4412 200.00 by PL1"),
         reconciled=False,
         says=(),
     ),
@@ -159,7 +161,7 @@ REFUNDS: tuple[RefundScenario, ...] = (
         line="Fresh inputs beside the plan: the service refuses them all, nothing runs.",
         script=agreed_to_some,
         place=bank(cents=40_000),
-        says=("were not sent",),
+        says=("nothing was done",),
     ),
     RefundScenario(
         name="refund-inputs-naive",

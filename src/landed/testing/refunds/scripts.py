@@ -1,15 +1,15 @@
 """What is said in these scenarios, and what the agent, the reviewer and others do."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from landed.core.canonical import Json
 from landed.core.session import Input
 from landed.core.value import Answered, PlanValue
-from landed.testing.doubts.teller import Teller
+from landed.testing.acting import Agent
 from landed.testing.models import Wanted
-from landed.testing.refunds.places import ORDER, TOKEN, PlanBank
+from landed.testing.refunds.places import ORDER, TOKEN
 
 ANA = "ana"
 REFUND_ALL = "refund 480.00 of 4412, if it was shipped"
@@ -38,16 +38,15 @@ PHRASES: Mapping[str, tuple[Wanted, ...]] = {
 
 
 @dataclass(slots=True, eq=False)
-class Reviewed(Teller):
-    """What a script acts through; a reviewer reads each plan and agrees to it, or does not."""
+class Reviewed(Agent):
+    """What a script acts through; a reviewer reads each plan and agrees to it, or does not.
 
-    reviewer: str = field(default=ANA, kw_only=True)
+    `by_hand` has another process refund so many cents; the reviewer takes time unless `waits` says
+    otherwise.
+    """
 
-    @property
-    def bank(self) -> PlanBank:
-        """The payments service, for what others do there."""
-        assert isinstance(self.place, PlanBank)
-        return self.place
+    by_hand: Callable[[int], None] = field(kw_only=True)
+    waits: bool = field(default=True, kw_only=True)
 
     async def present(self, text: str, *, delivery: str) -> tuple[Input, PlanValue]:
         """Hear what is wanted, plan it, and show the plan to the reviewer."""
@@ -63,8 +62,8 @@ class Reviewed(Teller):
 
     async def agree(self, plan: PlanValue, *, after_s: float) -> PlanValue:
         """Have the reviewer agree after a while, and wait for what comes of it."""
-        await asyncio.sleep(after_s)
-        self.timeline.add("yes", f"{self.reviewer} agrees to {plan.plan}")
+        await asyncio.sleep(after_s if self.waits else 0.0)
+        self.timeline.add("yes", f"{ANA} agrees to {plan.plan}")
         done = await self.rt.approve(plan.plan, principal=ANA, session=self.session)
         assert done is not None
         return done
@@ -75,32 +74,24 @@ class Reviewed(Teller):
         await self.answer(heard)
 
 
-def _of(teller: Teller) -> Reviewed:
-    assert isinstance(teller, Reviewed)
-    return teller
-
-
-async def agreed(teller: Teller) -> None:
+async def agreed(one: Reviewed) -> None:
     """The plan is shown, the reviewer agrees two minutes later, and it is committed."""
-    one = _of(teller)
     heard, plan = await one.present(REFUND_ALL, delivery="d1")
     await one.agree(plan, after_s=SOON_S)
     await one.tell(heard)
 
 
-async def agreed_to_some(teller: Teller) -> None:
+async def agreed_to_some(one: Reviewed) -> None:
     """As `agreed`, for a part of it."""
-    one = _of(teller)
     heard, plan = await one.present(REFUND_SOME, delivery="d1")
     await one.agree(plan, after_s=SOON_S)
     await one.tell(heard)
 
 
-async def conflict(teller: Teller) -> None:
+async def conflict(one: Reviewed) -> None:
     """Another process refunds 200.00 meanwhile; what is left is planned and shown anew."""
-    one = _of(teller)
     heard, plan = await one.present(REFUND_ALL, delivery="d1")
-    one.bank.refund_by_hand(SOME)
+    one.by_hand(SOME)
     done = await one.agree(plan, after_s=SOON_S)
     moved = {fact.field: fact.now for fact in done.changed}
     one.timeline.add("model.told", f"{done.to_model}")
@@ -111,20 +102,22 @@ async def conflict(teller: Teller) -> None:
         await one.tell(heard)
 
 
-async def meanwhile(teller: Teller) -> None:
+async def meanwhile(one: Reviewed) -> None:
     """Another process makes the very refund meanwhile; nothing is refunded twice."""
-    one = _of(teller)
     heard, plan = await one.present(REFUND_SOME, delivery="d1")
-    one.bank.refund_by_hand(SOME)
-    await one.agree(plan, after_s=SOON_S)
+    one.by_hand(SOME)
+    done = await one.agree(plan, after_s=SOON_S)
+    if done.again:
+        one.show(await one.rt.plan(done.again))
+        one.timeline.add("no", f"{ANA} declines {done.again}: that was done already")
+        await one.rt.decline(done.again, principal=ANA, session=one.session)
     await one.tell(heard)
 
 
-async def gives_up(teller: Teller) -> None:
+async def gives_up(one: Reviewed) -> None:
     """A conflict is taken for a failure: it is tried twice more, and given up."""
-    one = _of(teller)
     _, plan = await one.present(REFUND_ALL, delivery="d1")
-    one.bank.refund_by_hand(SOME)
+    one.by_hand(SOME)
     await one.agree(plan, after_s=SOON_S)
     for attempt in (2, 3):
         again, _ = await one.hear(REFUND_ALL, delivery=f"d{attempt}")
@@ -133,9 +126,8 @@ async def gives_up(teller: Teller) -> None:
     one.messages.append("The refund failed.")
 
 
-async def planned_again(teller: Teller) -> None:
+async def planned_again(one: Reviewed) -> None:
     """As an agent that takes silence for a failure: it plans the same once more, and commits."""
-    one = _of(teller)
     heard, plan = await one.present(REFUND_SOME, delivery="d1")
     done = await one.agree(plan, after_s=SOON_S)
     if done.steps[0].at != "done":
@@ -144,9 +136,8 @@ async def planned_again(teller: Teller) -> None:
     await one.tell(heard)
 
 
-async def late(teller: Teller) -> None:
+async def late(one: Reviewed) -> None:
     """The reviewer agrees after the plan's time; what may then be shown is shown and agreed to."""
-    one = _of(teller)
     heard, plan = await one.present(REFUND_SOME, delivery="d1")
     done = await one.agree(plan, after_s=LATER_S)
     if done.again:
@@ -156,9 +147,8 @@ async def late(teller: Teller) -> None:
     await one.tell(heard)
 
 
-async def moved(teller: Teller) -> None:
+async def moved(one: Reviewed) -> None:
     """The agent itself writes to the order between the dry run and the yes."""
-    one = _of(teller)
     heard, plan = await one.present(REFUND_SOME, delivery="d1")
     change: dict[str, Json] = {"order": ORDER, "address": "Oak 2"}
     await one.rt.perform("set_address", change, ask=heard.ask("address"))
@@ -169,9 +159,8 @@ async def moved(teller: Teller) -> None:
     await one.tell(heard)
 
 
-async def left(teller: Teller) -> None:
+async def left(one: Reviewed) -> None:
     """The reviewer says no; a later turn that wants it again is shown a plan of its own."""
-    one = _of(teller)
     _, plan = await one.present(REFUND_SOME, delivery="d1")
     await one.rt.decline(plan.plan, principal=ANA, session=one.session)
     heard, plan = await one.present(AS_BEFORE, delivery="d2")
@@ -179,9 +168,8 @@ async def left(teller: Teller) -> None:
     await one.tell(heard)
 
 
-async def quoted(teller: Teller) -> None:
+async def quoted(one: Reviewed) -> None:
     """The token stands in the transcript: a later turn quotes it, past everybody."""
-    one = _of(teller)
     heard, _ = await one.hear(REFUND_SOME, delivery="d1")
     look = Wanted(call_id="c1", tool="plan_refund", arguments={"order": ORDER, "cents": SOME})
     seen = await one.do(heard, look)

@@ -9,7 +9,7 @@ from landed.core.preview import Preview, Previewing
 from landed.core.tool import Tool
 from landed.testing.paying import DEADLINE_S
 from landed.testing.worlds.payments import Payments
-from landed.tools.dry_run import DryRun, instant
+from landed.tools.dry_run import DryRun, Layout, instant
 from landed.tools.http import HttpTool
 from landed.tools.two_phase import TwoPhaseTool
 
@@ -26,8 +26,8 @@ LOOKED = {"en": {"answered": "{order} was shipped to {address}"}}
 def refund_tools(
     url: str,
     settings: Payments | None = None,
-    *,
     transport: httpx2.AsyncBaseTransport | None = None,
+    layout: Layout | None = None,
 ) -> tuple[Tool, ...]:
     """Return the tools at `url`: where an order went, the customer's address, and a refund."""
     kept = settings or Payments()
@@ -52,11 +52,14 @@ def refund_tools(
         transport=transport,
         deadline_s=DEADLINE_S,
     )
-    return shipping, address, refund_tool(url, kept, transport=transport)
+    return shipping, address, refund_tool(url, kept, transport, layout)
 
 
 def refund_tool(
-    url: str, settings: Payments, *, transport: httpx2.AsyncBaseTransport | None = None
+    url: str,
+    settings: Payments,
+    transport: httpx2.AsyncBaseTransport | None = None,
+    layout: Layout | None = None,
 ) -> TwoPhaseTool:
     """Return the refund, planned at the payments service at `url` and committed there."""
     plan = f"{url}/refund-plans/{{plan_id}}"
@@ -71,6 +74,7 @@ def refund_tool(
         abandon=f"{plan}/abandon" if settings.can_abandon else "",
         arguments={"order": str, "cents": int},
         shows=shown,
+        layout=layout,
         service="payments",
         target=("order/{order}",),
         retention_s=settings.retention_s,
