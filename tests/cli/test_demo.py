@@ -19,6 +19,7 @@ from landed.testing.doubts.scenarios import DOUBTS_BY_NAME
 from landed.testing.invoices import scenarios as invoices
 from landed.testing.invoices.scenario import InvoiceScenario
 from landed.testing.invoices.scenarios import INVOICES_BY_NAME
+from landed.testing.refunds.scenarios import REFUNDS_BY_NAME
 from landed.testing.scenario import Scenario
 from landed.testing.scenarios import BY_NAME, SCENARIOS
 
@@ -29,6 +30,7 @@ EVERY: dict[str, Scenario | InvoiceScenario | DoubtScenario] = {
     **INVOICES_BY_NAME,
     **DOUBTS_BY_NAME,
     **DEPLOYS_BY_NAME,
+    **REFUNDS_BY_NAME,
 }
 
 

@@ -198,7 +198,7 @@ def test_what_lacks_a_part_of_a_plan_is_none_and_nothing_is_committed(
 @pytest.mark.req("S3-29")
 def test_half_of_a_stored_plan_is_not_sent() -> None:
     wire = Recorded()
-    held = {"said": {**PLAN, "plan_token": ""}, "expires_at": EXPIRES_AT, "inputs": "{}"}
+    held: Json = {"said": {**PLAN, "plan_token": ""}, "expires_at": EXPIRES_AT, "inputs": "{}"}
     assert isinstance(run(paying(wire).send(call_of(INPUTS, prepared=held))), NotSent)
     assert wire.left == []
 

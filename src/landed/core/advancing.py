@@ -315,13 +315,23 @@ def _start(draft: Draft, plan: Plan, index: int) -> None:
     before = plan.places[index].record
     place = Place(at=At.OUT, record=id, attempt=plan.attempt)
     draft.move_plan(plan, PlanEvent.STEPPED, places=placed(plan, index, place))
-    held = plan.previews[index].held if plan.previews and contract.prepare and not before else {}
-    made = draft.make(replace(operation, retries=before, prepared=dict(held) or None))
+    held = _held(plan, index, contract)
+    made = draft.make(replace(operation, retries=before, prepared=held))
     old = draft.operations.get(step.replaces)
     if old is not None and old.holds:
         # It may only start beside what it replaces where the contract says so: see `_may_start`.
         draft.hand_over(old, made)
     operate(draft, id)
+
+
+def _held(plan: Plan, index: int, contract: Contract) -> Json:
+    """Return what a step's preview kept for its send: for the first operation of it, and no other.
+
+    A step that is tried again is prepared anew: what was used once stands for that send alone.
+    """
+    if not (plan.previews and contract.prepare) or plan.places[index].record:
+        return None
+    return dict(plan.previews[index].held) or None
 
 
 def _as_it_is_now(draft: Draft, plan: Plan, step: Step) -> Step:

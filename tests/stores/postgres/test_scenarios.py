@@ -19,6 +19,8 @@ from landed.testing.doubts.scenarios import DOUBTS
 from landed.testing.inline import InlineStore, inline
 from landed.testing.invoices import stage as invoices
 from landed.testing.invoices.scenarios import INVOICES
+from landed.testing.refunds import stage as refunds
+from landed.testing.refunds.scenarios import REFUNDS
 from landed.testing.scenario import Ran
 from landed.testing.scenarios import SCENARIOS
 from tests.stores.postgres.embedded import Server
@@ -31,6 +33,7 @@ EVERY: dict[str, Play] = {
     **{one.name: partial(invoices.run, one) for one in INVOICES},
     **{one.name: partial(doubts.run, one) for one in DOUBTS},
     **{one.name: partial(deploys.run, one) for one in DEPLOYS},
+    **{one.name: partial(refunds.run, one) for one in REFUNDS},
 }
 KILLED = (
     *("revise-in-flight", "fee-consent", "double-dispatch", "request-delayed"),

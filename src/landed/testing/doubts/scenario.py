@@ -2,15 +2,12 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any
 
 from landed.runtime.opened import Settings
 from landed.testing.designs import RIGHT, Design
 from landed.testing.doubts.places import Place
 from landed.testing.sim import World
-
-if TYPE_CHECKING:
-    from landed.testing.doubts.teller import Teller
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +23,7 @@ class DoubtScenario:
 
     name: str
     line: str
-    script: "Callable[[Teller], Awaitable[None]]"
+    script: Callable[[Any], Awaitable[None]]  # Takes the agent that its stage makes: a `Teller`.
     place: Callable[[World], Place]
     service: str = "payments"
     design: Design = RIGHT

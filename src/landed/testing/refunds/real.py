@@ -17,6 +17,7 @@ from typing import Any
 
 import httpx2
 
+from landed.core.canonical import Json
 from landed.core.history import View
 from landed.core.operation import State
 from landed.runtime.parts import assemble, register
@@ -105,14 +106,17 @@ class ServedBank:
             self.timeline.services(self.timeline)
             items, operations = await read_session(store)
             story, _ = await read_session(store, view=View.STORY)
-            cases = [{"id": one.id, "text": one.why.value} for one in await rt.inbox()]
+            waiting = await rt.inbox()
         held, landed = self.holds(), [o for o in operations if o.state is State.CONFIRMED]
-        ids = sorted(str(_result(one.result).get("id", "")) for one in landed)
+        ids = sorted(_made(one.result) for one in landed)
         settled = all(operation.final for operation in operations)
         return Ran(
             scenario=scenario,
             timeline=self.timeline,
-            world={"payments": held, "cases": cases},
+            world={
+                "payments": held,
+                "cases": [{"id": one.id, "text": one.why.value} for one in waiting],
+            },
             reconciled=settled and ids == sorted(str(one["id"]) for one in held if one["keyed"]),
             history=items,
             story=story,
@@ -160,8 +164,8 @@ class ServedBank:
         return self.client.get(path).raise_for_status().json()
 
 
-def _result(result: object) -> Mapping[str, object]:
-    return result if isinstance(result, Mapping) else {}
+def _made(result: Json) -> str:
+    return str(result.get("id", "")) if isinstance(result, Mapping) else ""
 
 
 def main(arguments: Sequence[str]) -> None:
