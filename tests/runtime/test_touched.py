@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from landed.core.changes import Move
-from landed.core.contract import Contract
+from landed.core.contract import Contract, Effect
 from landed.core.event import Event
 from landed.core.key import Ask
 from landed.core.operation import Happened, Operation
@@ -15,7 +15,7 @@ from landed.core.plan import Plan, step_of
 from landed.runtime import touched
 from landed.runtime.touched import Touched
 
-CONTRACT = Contract(effect="irreversible", service="pay", target=("order/{id}",))  # type: ignore[arg-type]
+CONTRACT = Contract(effect=Effect.IRREVERSIBLE, service="pay", target=("order/{id}",))
 AT = 100.0
 
 
