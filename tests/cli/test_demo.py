@@ -19,6 +19,7 @@ from landed.testing.doubts.scenarios import DOUBTS_BY_NAME
 from landed.testing.invoices import scenarios as invoices
 from landed.testing.invoices.scenario import InvoiceScenario
 from landed.testing.invoices.scenarios import INVOICES_BY_NAME
+from landed.testing.refunds import scenarios as refunds
 from landed.testing.refunds.scenarios import REFUNDS_BY_NAME
 from landed.testing.scenario import Scenario
 from landed.testing.scenarios import BY_NAME, SCENARIOS
@@ -178,6 +179,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         (invoices, "INVOICES"),
         (doubts, "DOUBTS"),
         (deploys, "DEPLOYS"),
+        (refunds, "REFUNDS"),
     ):
         first = getattr(family, name)[:1]
         monkeypatch.setattr(family, name, first)
