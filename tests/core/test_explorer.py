@@ -81,7 +81,13 @@ MUTANT_MARKS = {
 LONG = frozenset(
     {
         *("keyed-lookup", "keyed-lookup-close", "keyed-lookup-stale", "keyed-read-back"),
-        *("uncompared-lookup-close", "forgetful", "closing-ignored", "no-versions"),
+        *(
+            "uncompared-lookup-close",
+            "forgetful",
+            "forgetful-close",
+            "closing-ignored",
+            "no-versions",
+        ),
         *("refuses-late-restored", "close-restored"),
     }
 )
