@@ -20,6 +20,8 @@ import httpx2
 from landed.core.canonical import Json
 from landed.core.history import View
 from landed.core.operation import State
+from landed.core.store import Store
+from landed.core.tool import Tool
 from landed.runtime.parts import assemble, register
 from landed.stores.urls import open_store
 from landed.testing.agent import die
@@ -89,10 +91,19 @@ class ServedBank:
 
     async def play(self, scenario: RefundScenario, url: str) -> Ran:
         """Run the script, and read what is recorded and what is held."""
-        messages: list[str] = []
+        opened = await open_store(url)
         points = Points(die=die)  # At none of them, here.
-        store = FaultyStore(await open_store(url), points=points, committed=self.timeline.committed)
-        rt = assemble(store, tools=register(refund_tools(self.url)), settings=scenario.settings)
+        store = FaultyStore(opened, points=points, committed=self.timeline.committed)
+        try:
+            async with httpx2.AsyncHTTPTransport(retries=0) as transport:
+                tools = refund_tools(self.url, transport=transport)
+                return await self._played(scenario, store, tools)
+        finally:
+            await store.close()
+
+    async def _played(self, scenario: RefundScenario, store: Store, tools: Sequence[Tool]) -> Ran:
+        messages: list[str] = []
+        rt = assemble(store, tools=register(tools), settings=scenario.settings)
         async with rt:
             reviewed = Reviewed(
                 rt=rt,
