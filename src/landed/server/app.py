@@ -17,12 +17,23 @@ from landed.server import audit, cases, decisions, operations, plans, sessions, 
 from landed.server.asking import Served
 from landed.server.auth import Authenticate, Identity
 from landed.server.door import BODY_MAX, BODY_S, Door
-from landed.server.problems import Problem, ProblemError, of_ours, of_validation, response_of
+from landed.server.problems import (
+    MEDIA_TYPE,
+    Problem,
+    ProblemError,
+    of_ours,
+    of_validation,
+    response_of,
+)
 
 log = logging.getLogger("landed")
 
 NOBODY = Identity(principal="", tenant="default")
 
+_ANY = {
+    "description": "What went wrong.",
+    "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+}
 _OF_STATUS = {404: "absent", 405: "no-such-method", 413: "too-large", 415: "not-json"}
 
 
@@ -51,7 +62,7 @@ def http_app(
         summary="Agent actions that land once, and are told truthfully.",
         docs_url=None,
         redoc_url=None,
-        responses={"default": {"model": Problem, "description": "What went wrong."}},
+        responses={"default": {**_ANY, "model": Problem}},
     )
     app.state.served = Served(rt=rt, authenticate=authenticate, nobody=nobody)
     for part in (tools, plans, decisions, operations, sessions, cases, audit):
