@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
@@ -183,6 +184,33 @@ def test_who_hangs_up_changes_nothing() -> None:
         while (again := await here.propose("slow", {"what": "x"})).status_code == 409:
             assert again.json()["plan_id"]
         assert (again.json()["state"], here.ledger.refunds) == ("done", [0])
+
+    run(script)
+
+
+def test_a_verb_that_was_asked_for_goes_on_when_its_caller_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def script(here: Office) -> None:
+        plan = await here.dry_run()
+        asked, gone, over = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        commit = type(here.rt).commit
+
+        async def slowly(*given: Any, **named: Any) -> Any:
+            asked.set()
+            await gone.wait()
+            value = await commit(*given, **named)
+            over.set()
+            return value
+
+        monkeypatch.setattr(type(here.rt), "commit", slowly)
+        asking = asyncio.ensure_future(here.commit(plan))
+        await asked.wait()
+        asking.cancel()
+        await asyncio.wait([asking])
+        gone.set()
+        await asyncio.wait_for(over.wait(), 10)
+        assert here.ledger.refunds == [48000]
 
     run(script)
 

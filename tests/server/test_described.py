@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import socket
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ from schemathesis.specs.openapi.checks import (
 import landed
 from landed.server.app import http_app
 from landed.server.auth import Identity, Role
-from landed.server.listening import listening
+from landed.server.listening import listen_at, listening
 from tests.server.served import Ledger
 
 BOSS = Identity(principal="boss", tenant="acme", role=Role.ADMIN)
@@ -39,7 +38,7 @@ class Served(threading.Thread):
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
-        self.door = socket.create_server(("127.0.0.1", 0))
+        self.door = listen_at("127.0.0.1", 0)
         self.begun = threading.Event()
         self.server: Any = None
         self.ledger = Ledger()

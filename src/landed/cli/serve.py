@@ -53,9 +53,10 @@ def command(
     if authenticate is None and host not in LOOPBACK:
         raise click.UsageError(f"--host {host}: without --tokens only the loopback is listened on")
     hosts = {host, *LOOPBACK, *names} if authenticate is None or names else set[str]()
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    from landed.server.listening import listen_at
+
     try:
-        door = socket.create_server((host, port), family=family)
+        door = listen_at(host, port)
     except OSError as error:
         raise click.ClickException(f"{host}:{port} cannot be listened on: {error}") from None
     with door:

@@ -21,6 +21,19 @@ class Listening(uvicorn.Server):
         self.begun()
 
 
+def listen_at(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; raises `OSError`. What is accepted from it sends at once.
+
+    asyncio turns Nagle's algorithm off only for sockets that name their protocol, which those of
+    `socket.create_server` do not: each answer would wait 40 ms for an acknowledgement.
+    """
+    door = socket.create_server(
+        (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+    )
+    door.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return door
+
+
 def listening(api: ASGIApp, *, farewell_s: int, begun: Callable[[], None]) -> Listening:
     """Return a server for an app; a request that is under way at the end has `farewell_s`."""
     server = Listening(
