@@ -17,15 +17,22 @@ from click.testing import CliRunner
 from landed.cli.audit import written
 from landed.cli.main import landed
 from landed.core.changes import Kind, Record
+from landed.core.contract import Contract, Risk
 from landed.core.operation_record import from_record
 from landed.core.plan import plan_from
 from landed.runtime.auditing import Auditor
 from landed.runtime.reader import Reader
+from landed.testing.around import Around
+from landed.testing.designs import Design
 from landed.testing.doubts.stage import DoubtStage, play
+from landed.testing.refunds.places import COMMIT, bank
 from landed.testing.refunds.real import REAL
 from landed.testing.refunds.scenarios import REFUNDS, REFUNDS_BY_NAME
+from landed.testing.refunds.scripts import REFUND_SOME, SOON_S, Reviewed
 from landed.testing.refunds.stage import RefundScenario, RefundStage, run
 from landed.testing.scenario import Ran
+from landed.testing.worlds.faults import Fault
+from landed.tools.foresight import Foresight
 from tests.reading import at, held, texts, when
 
 GOLDEN = Path(__file__).parent / "golden" / "refunds"
@@ -223,6 +230,65 @@ def test_a_new_preview_is_a_new_plan_that_says_what_it_supersedes() -> None:
 
     plans = {record.id: record for record in asyncio.run(_records(stage)) if record.kind == "plan"}
     assert [plans[id].frozen["supersedes"] for id in sorted(plans)] == ["", "plan-1"]
+
+
+@pytest.mark.req("S3-25", "S3-36")
+def test_a_step_that_is_tried_again_never_commits_the_plan_that_was_sent_before() -> None:
+    """Its yes was to that plan, so the new one is shown first."""
+    moved: list[tuple[object, object]] = []
+
+    async def tries_again(one: Reviewed) -> None:
+        heard, plan = await one.present(REFUND_SOME, delivery="d1")
+        done = await one.agree(plan, after_s=SOON_S)
+        assert done.offer is not None
+        again = await one.rt.retry(plan.plan, principal="ana")
+        moved.extend((fact.was, fact.now) for fact in again.changed if fact.field == "plan")
+        await one.rt.abandon(again.again)
+        await one.tell(heard)
+
+    refused = Fault(path=COMMIT, kind="refuse")
+    ran = run(RefundScenario(name="again", line="", script=tries_again, place=bank(refused)))
+
+    assert moved == [("PL1", "PL2")]
+    assert held(ran, "payments") == ()
+    assert len(texts(ran, "tool.sent")) == 1
+
+
+class Safe(Around):
+    """A refund that needs no yes."""
+
+    @property
+    def contract(self) -> Contract:
+        return replace(self.inner.contract, risk=Risk.SAFE)
+
+    @property
+    def foresight(self) -> Foresight:
+        assert isinstance(self.inner.foresight, Foresight)
+        return replace(self.inner.foresight, declared=Risk.SAFE)
+
+
+@pytest.mark.req("S3-25", "S3-36")
+def test_nor_does_one_that_needs_no_yes_which_is_planned_anew() -> None:
+    async def tries_again(one: Reviewed) -> None:
+        heard, plan = await one.present(REFUND_SOME, delivery="d1")
+        await one.rt.retry(plan.plan, principal="ana")
+        await one.tell(heard)
+
+    safe = Design(wrap=lambda tool: Safe(tool) if tool.contract.prepare else tool)
+    place = bank(Fault(path=COMMIT, kind="refuse"))
+    scenario = RefundScenario(name="again", line="", script=tries_again, place=place, design=safe)
+
+    assert held(run(scenario), "payments") == ("RF1 4412 200.00 by PL2",)
+
+
+@pytest.mark.req("K14")
+def test_what_is_held_is_no_part_of_what_was_agreed_to() -> None:
+    _, stage = play(REFUNDS_BY_NAME["refund-planned"], stage_of=RefundStage)
+
+    (plan,) = [plan_from(r) for r in asyncio.run(_records(stage)) if r.kind is Kind.PLAN]
+    without = replace(plan, previews=tuple(replace(p, held={}) for p in plan.previews))
+    assert plan.previews[1].held
+    assert without.hash == plan.hash
 
 
 @pytest.mark.req("S3-02", "S3-06")

@@ -29,6 +29,7 @@ from landed.testing.refunds.tools import refund_tool
 from landed.testing.worlds import payments
 from landed.testing.worlds.payments import Payments
 from landed.tools.dry_run import MEANS, NEXT, Layout, Meaning
+from landed.tools.dry_run import planned as read_plan
 from landed.tools.two_phase import COMMIT_WITHIN_S, FREEZE, TwoPhaseTool
 from tests.testing.far_sides import FarSide, SetClock, Sleeps
 from tests.tools.calls import SENT_AT, call_of, run
@@ -424,6 +425,7 @@ def test_a_token_that_a_service_repeats_reaches_nobody() -> None:
         assert token in str(call.prepared)
         shown += [str(each) for each in (call, seen, Prepared(value=call.prepared), *outcomes)]
         shown += [str(previewing(held=seen.held))]
+    shown.append(str(read_plan(said, Layout(), inputs="{}")))
     assert token not in " ".join(shown)
     assert "***" in " ".join(shown)
 

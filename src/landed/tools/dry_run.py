@@ -109,7 +109,7 @@ class DryRun:
     fingerprint: str
     expires_at: float
     inputs: str
-    actions: tuple[Mapping[str, Json], ...]
+    actions: tuple[Mapping[str, Json], ...] = field(repr=False)
     token: str = field(repr=False)
     said: Json = field(repr=False)
 
