@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from landed.core.approval import Purpose
+from landed.core.arrival import Offering
 from landed.core.changes import Kind
 from landed.core.errors import ProposalError
 from landed.core.key import Ask, targets_of
@@ -194,6 +195,18 @@ def test_a_plan_token_is_no_yes_and_a_yes_no_plan_token(rig: OfficeRig) -> None:
 
     assert rig.run(script) == ["absent"] * 6
     assert rig.office.done == []
+
+
+def test_no_yes_is_recorded_for_what_nobody_has_to_agree_to(rig: OfficeRig) -> None:
+    async def script(rt: Runtime) -> Any:
+        value = await kept(rt)
+        plan = await rt.driver.reader.plan(value.plan, tenant="default")
+        yes, _ = rt.planner.approval(plan, Purpose.CONFIRM, answer_by=plan.answer_by)
+        loop = rt.driver.loop_of(tenant="default", session="main")
+        return await loop.hand_in(Offering(approval=yes))
+
+    assert rig.run(script) == "over"
+    assert len(rig.records(Kind.APPROVAL)) == 1
 
 
 @pytest.mark.req("S3-04", "S3-33")
