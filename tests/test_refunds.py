@@ -197,8 +197,8 @@ def test_a_write_of_our_own_makes_a_plan_stale_before_anything_is_sent() -> None
     assert held(ran, "payments") == ("RF1 4412 200.00 by PL2",)
 
 
-@pytest.mark.req("S3-08", "S3-27", "F3-05")
-def test_a_later_turn_has_no_token_to_quote_and_what_was_dropped_is_on_record() -> None:
+@pytest.mark.req("S3-08", "F3-05")
+def test_a_later_turn_has_no_token_to_quote_and_is_asked_about_a_plan_of_its_own() -> None:
     ran = ended("refund-plan-declined")
     quoted = ended("refund-token-quoted")
 
