@@ -55,8 +55,8 @@ EVENTS: Mapping[Happened, str] = {
     Happened.LIFTED: "a person let go of what it holds, before it was decided",
     Happened.UNWANTED: "the caller cancelled, a person stopped it, or it was revised",
     Happened.TOLD: "the caller was handed it as it stood, before it was settled",
-    Happened.RESTORED: "the store was put back to an earlier time: it may have been sent since",
     Happened.CONTRADICTED: "late evidence says otherwise; kept, and nothing is rewritten",
+    Happened.RESTORED: "the store was put back to an earlier time: it may have been sent since",
 }
 
 PLAN_STATES: Mapping[PlanState, str] = {
