@@ -388,7 +388,7 @@ REFUSED: list[tuple[Any, Callable[[Any], bool]]] = [
 ]
 
 
-@pytest.mark.parametrize(("answer", "is_so"), REFUSED, ids=["refused", "broken", "no answer", "no plan"])
+@pytest.mark.parametrize(("answer", "is_so"), REFUSED, ids=["no", "broken", "silent", "empty"])
 def test_a_dry_run_that_is_refused_is_a_question_and_another_no_figures(
     answer: Any, is_so: Callable[[Any], bool]
 ) -> None:
