@@ -158,7 +158,7 @@ UNNAMED_OPERATION = (
     *("epoch", "worker", "looks", "looked_at", "last_sent_at", "first_sent_at", "send_by"),
     *("result", "arguments", "retries", "unique", "prepared", "not_before"),
     *("absences", "unexplained", "lifted"),
-    "restored",  # No store is put back here.
+    *("restored", "conflict"),  # No store is put back here, and no service says what moved.
 )
 UNNAMED_RELEASE = (
     *("operation", "tenant", "session", "principal", "origin", "made_at", "version", "epoch"),
@@ -169,7 +169,7 @@ UNNAMED_PLAN = (
     *("tenant", "session", "turn", "input", "principal", "origin", "call_id", "revises", "intent"),
     *("made_at", "send_by", "answer_by", "previews", "supersedes", "independent", "version"),
     *("epoch", "worker", "attempt", "ended_at", "by", "why", "changed"),
-    *("shown_hash", "shown_basis"),  # Nothing is erased here.
+    *("shown_hash", "shown_basis", "begins", "agreed_by"),  # Nothing is erased or kept here.
     "steps",  # They are in the key one by one.
 )
 UNNAMED_STEP = (

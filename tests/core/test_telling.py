@@ -125,7 +125,7 @@ def test_every_state_is_at_rest_or_under_way_or_waits_for_the_person():
 
 
 def test_while_the_person_is_asked_the_model_is_told_to_wait_and_claims_nothing():
-    plan = wanting(WHOLE, OFFICE, state=PlanState.PROPOSED, previews=SAYS)
+    plan = wanting(WHOLE, OFFICE, state=PlanState.PROPOSED, previews=SAYS, answer_by=2e9)
     said = to_model(plan)
     assert said.startswith("Draft 500 € for Ada; Issue it with the next number; Mail it")
     assert said.endswith(WAITING)

@@ -31,8 +31,8 @@ def scope_of(one, contract, turn):
 def test_what_may_not_leave_yet_comes_back_in_its_turn(one, contract, kind, command):
     asked = []
 
-    def in_three_seconds(service, key, what):
-        asked.append((service, key, what))
+    def in_three_seconds(service, one, what):
+        asked.append((service, one.id, what))
         return NOW + 3.0
 
     waiting = what_next(scope_of(one, contract, in_three_seconds), RULES, NOW)

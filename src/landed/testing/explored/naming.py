@@ -48,8 +48,9 @@ SAME_FOR_ALL = (
     # Nobody is asked to wait there, and nobody rules.
     *("retries", "unique", "prepared", "not_before", "lifted"),
 )
-# `absences` and `unexplained` put a case before a person, and decide nothing about the operation.
-INERT = ("worker", "unwanted_at", "settled_at", "evidence", "absences", "unexplained")
+# `absences` and `unexplained` put a case before a person, `conflict` says what the service found to
+# have moved; they decide nothing about the operation.
+INERT = ("worker", "unwanted_at", "settled_at", "evidence", "absences", "unexplained", "conflict")
 
 _deciding = attrgetter(*DECIDING)
 
