@@ -15,7 +15,6 @@ from landed.core.reference import referred, step_named
 from landed.tools.function import tool
 from tests.core.selling import INVOICE, LINE, TOOLS, Hand, draft_invoice, plan, step
 
-
 CALLS_MAX = 1_000
 
 
