@@ -329,7 +329,7 @@ NOTICED: Mapping[str, tuple[Design, str, int]] = {
     "sent again refused": (_doubting(variants.resend_refused), "", 104),
     "sent again uncompared": (_doubting(variants.resend_uncompared), "", 22),
     "sent again on a maybe": (_doubting(variants.resend_on_maybe), "", 111),
-    "sent again after closing": (_doubting(variants.resend_after_close), "", 220),
+    "sent again after closing": (_doubting(variants.resend_after_close), "closing", 11),
     "sent again forgotten": (_doubting(variants.resend_forgotten), "retention", 1),
     "nobody is asked": (_doubting(variants.never_asks), "", 0),
     "nobody looks": (_doubting(never_looks), "", 0),
