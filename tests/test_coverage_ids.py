@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.coverage_ids import IDS_DIR, LISTS, Ids
+from tests.sampling import sampled
 
 CHECKOUT = Path(__file__).parents[1]
 LISTED = {
@@ -32,6 +33,8 @@ SUITE = """
         pass
 """
 Run = Callable[..., pytest.RunResult]
+WAYS: list[tuple[str, ...]] = [(), ("-n", "2")]
+WAYS_NAMED = ["one process", "xdist"]
 
 
 @pytest.fixture
@@ -56,7 +59,7 @@ def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
     return run_suite
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "xdist"])
+@pytest.mark.parametrize("workers", WAYS, ids=WAYS_NAMED)
 def test_the_summary_is_printed_once_and_counts_right(run: Run, workers: tuple[str, ...]) -> None:
     result = run(*workers, "-m", "not services", due="S0-01\nX01\nA1\n")
 
@@ -74,7 +77,9 @@ def test_the_summary_is_printed_once_and_counts_right(run: Run, workers: tuple[s
     assert result.stdout.str().count("ids with a test") == 1
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "xdist"])
+@pytest.mark.parametrize(
+    "workers", sampled([(), ("-n", "2")], every=2), ids=["one process", "xdist"]
+)
 def test_a_due_id_without_a_test_fails_the_run(run: Run, workers: tuple[str, ...]) -> None:
     result = run(*workers, due="S0-01\nX03\nA2\n")
 
@@ -97,7 +102,9 @@ def test_the_whole_suite_owes_what_is_due(run: Run, whole: tuple[str, ...]) -> N
     assert run(*whole, due="X03\n").ret == pytest.ExitCode.TESTS_FAILED
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "xdist"])
+@pytest.mark.parametrize(
+    "workers", sampled([(), ("-n", "2")], every=2), ids=["one process", "xdist"]
+)
 @pytest.mark.parametrize("mark", ['req("S9-99")', 'fault("A1")', "field"])
 def test_a_marker_with_an_unknown_id_fails_the_run(
     run: Run, workers: tuple[str, ...], mark: str

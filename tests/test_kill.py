@@ -101,7 +101,7 @@ def known_at(point: str) -> tuple[bool, State | None]:
 @pytest.mark.req("S0-18", "S0-52", "S0-68", "S4-05", "S4-40", "S0-43")
 @pytest.mark.field("B9", "B12")
 @pytest.mark.fault("X01", "X02", "X04", "X09")
-@pytest.mark.parametrize("point", sampled(POINTS, every=4))
+@pytest.mark.parametrize("point", sampled(POINTS, every=8))
 def test_killed_anywhere_it_leaves_the_truth_and_the_next_one_ends_well(
     point: str, runs: Iterator[Booking]
 ) -> None:
@@ -121,7 +121,7 @@ def test_killed_anywhere_it_leaves_the_truth_and_the_next_one_ends_well(
 
 @pytest.mark.req("S0-56")
 @pytest.mark.fault("X07")
-@pytest.mark.parametrize("second", points_of(LOST.name, SENT_AT)[::6])
+@pytest.mark.parametrize("second", sampled(points_of(LOST.name, SENT_AT)[::6], every=2))
 def test_killed_again_while_it_recovers_it_still_ends_well(
     second: str, runs: Iterator[Booking]
 ) -> None:

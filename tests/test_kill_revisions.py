@@ -66,6 +66,7 @@ def test_killed_in_a_change_of_mind_the_next_process_ends_it(
     assert killed(name, (point,), tmp_path / "run")
 
 
+@pytest.mark.services
 @pytest.mark.req("S0-56", "S0-57")
 @pytest.mark.fault("X06")
 def test_killed_again_while_it_recovers_the_release_is_done_once(tmp_path: Path) -> None:

@@ -420,7 +420,7 @@ def test_every_point_that_is_passed_can_be_written_down_and_read_back(scenario: 
 @pytest.mark.req("S0-53", "S0-56", "S4-03", "S4-40", "S0-43")
 @pytest.mark.fault("X01", "X02", "X04", "X07")
 @pytest.mark.parametrize("seed", sampled([None, 1, 2], every=3))
-@pytest.mark.parametrize("scenario", BOOKINGS, ids=_named)
+@pytest.mark.parametrize("scenario", sampled(BOOKINGS, every=3), ids=_named)
 def test_a_crash_at_every_point_ends_in_a_world_that_is_told_truthfully(
     scenario: Scenario, seed: int | None
 ) -> None:
@@ -433,7 +433,7 @@ def test_a_crash_at_every_point_ends_in_a_world_that_is_told_truthfully(
 
 @pytest.mark.req("S0-56")
 @pytest.mark.fault("X07")
-@pytest.mark.parametrize("first", sampled(run(LOST).points[0], every=2), ids=str)
+@pytest.mark.parametrize("first", sampled(run(LOST).points[0], every=6), ids=str)
 def test_a_second_crash_at_every_point_of_recovery_changes_nothing(first: object) -> None:
     points = run(LOST, kill=(str(first),)).points[1]
 
@@ -442,6 +442,7 @@ def test_a_second_crash_at_every_point_of_recovery_changes_nothing(first: object
         _check(run(LOST, kill=(str(first), str(second))), killed=2)
 
 
+@pytest.mark.services
 @pytest.mark.fault("X07")
 def test_a_third_crash_changes_nothing_either() -> None:
     first = "after:send:reserve_table"

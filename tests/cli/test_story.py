@@ -59,6 +59,7 @@ def test_one_table_and_a_true_message_after_a_change_of_mind_and_a_kill() -> Non
     assert ended.stdout.count("committed") == 2
 
 
+@pytest.mark.services
 def test_it_comes_as_an_object_of_the_agreed_shape_too() -> None:
     ended = told("--json")
 
@@ -73,6 +74,7 @@ def test_it_comes_as_an_object_of_the_agreed_shape_too() -> None:
     assert ran["history"][0]["role"] == "user"
 
 
+@pytest.mark.services
 def test_a_kill_that_did_not_happen_is_no_story(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(story, "POINT", "before:closed_empty:reserve_table")
     lines: list[Line] = []

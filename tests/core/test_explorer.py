@@ -88,7 +88,8 @@ LONG = frozenset(
             "closing-ignored",
             "no-versions",
         ),
-        *("refuses-late-restored", "close-restored"),
+        *("refuses-late-restored", "close-restored", "refuses-late-lagging", "refuses-late"),
+        *("keyed", "assumed", "last-write-wins", "trusts-forgotten-keys"),
     }
 )
 

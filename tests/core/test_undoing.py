@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from landed.core.contract import Effect, Risk
+from landed.core.erased import erased_arguments
 from landed.core.outcome import Absent, Acknowledged, AnswerLost, Found, Refused
 from landed.core.scope import AskPrice
 from landed.core.undo import UNDO_TRIES_MAX
@@ -327,3 +328,15 @@ def test_what_says_of_itself_that_it_cannot_be_undone_puts_it_before_a_person():
     talk.lands("op-2", "R2")
     assert (talk.states(RELEASE), talk.leaves) == (["questioned"], [])
     assert "it says of itself that it cannot be undone" in talk.question.text
+
+
+def test_what_was_erased_cannot_be_undone_any_more_and_is_put_before_a_person():
+    talk = friday()
+    held = talk.store.records["op-1"]
+    left = {**held.frozen, "arguments": erased_arguments(held.frozen["arguments"], at=talk.now)}
+    records = {**talk.store.records, "op-1": replace(held, frozen=left)}
+    talk.store = replace(talk.store, records=records)
+    talk.revise(book("Sat"))
+    talk.lands("op-2", "R2")
+    assert talk.states(RELEASE) == ["questioned"]
+    assert "its details were erased on 2" in talk.question.text
