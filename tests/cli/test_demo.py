@@ -157,6 +157,7 @@ def test_a_seed_picks_the_schedule() -> None:
     assert demo("crash-after-commit", "--seed=3").output == told[3]
 
 
+@pytest.mark.services
 def test_all_is_a_table_of_every_scenario() -> None:
     said = demo("--all")
 

@@ -65,7 +65,7 @@ CASE_MARKS = {
     "free": [req("S0-44", "S0-54", "S0-57"), fault("X05", "X06")],
     "full": [req("S0-45")],
     "fee": [req("S0-47", "S0-49", "S0-50"), fault("X68")],
-    "fee-to-and-fro": [fault("X68")],
+    "fee-to-and-fro": [fault("X68"), pytest.mark.services],  # Ten seconds.
 }
 WRONG_MARKS = {
     "release-lost": [req("S0-57"), fault("X06")],

@@ -89,7 +89,8 @@ LONG = frozenset(
             "no-versions",
         ),
         *("refuses-late-restored", "close-restored", "refuses-late-lagging", "refuses-late"),
-        *("keyed", "assumed", "last-write-wins", "trusts-forgotten-keys"),
+        *("keyed", "assumed", "last-write-wins", "trusts-forgotten-keys", "read-back"),
+        "never-asks",
     }
 )
 

@@ -155,6 +155,7 @@ def test_of_fifty_yeses_at_once_one_runs_and_all_get_its_outcome(rig: OfficeRig)
     assert rig.events().count("approval_taken") == 1
 
 
+@pytest.mark.services
 @pytest.mark.fault("X80")
 def test_eight_at_a_time_press_each_of_two_hundred_buttons(rig: OfficeRig) -> None:
     async def script(rt: Runtime) -> Any:

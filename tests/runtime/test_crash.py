@@ -154,6 +154,7 @@ def test_it_counts_what_it_took_over(rig: Rig) -> None:
     check_settled(rig)
 
 
+@pytest.mark.services
 def test_recovery_touches_only_what_is_in_flight(rig: Rig) -> None:
     """A store with 2,000 finished operations: the next process loads none of them."""
     finished, counting = 2_000, []
