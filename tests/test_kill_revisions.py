@@ -42,6 +42,10 @@ SAMPLE = (
     (FEE, "after:approved"),
     (AFTER_TEXT, "after:unwanted:text_group"),
 )
+SAMPLE_NOW_AND_LATER = [
+    SAMPLE[0],
+    *(pytest.param(*each, marks=pytest.mark.services) for each in SAMPLE[1:]),
+]
 FIRSTS = (
     (IN_FLIGHT, "before:close:reserve_table"),
     (IN_FLIGHT, RELEASE_OUT),
@@ -59,7 +63,7 @@ UNSURE = "though I couldn't confirm it, so I've treated it as sent"
 
 @pytest.mark.req("S0-53", "S0-54", "S0-55", "S0-57")
 @pytest.mark.fault("X05", "X06")
-@pytest.mark.parametrize(("name", "point"), SAMPLE)
+@pytest.mark.parametrize(("name", "point"), SAMPLE_NOW_AND_LATER)
 def test_killed_in_a_change_of_mind_the_next_process_ends_it(
     name: str, point: str, tmp_path: Path
 ) -> None:

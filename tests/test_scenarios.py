@@ -420,7 +420,7 @@ def test_every_point_that_is_passed_can_be_written_down_and_read_back(scenario: 
 @pytest.mark.req("S0-53", "S0-56", "S4-03", "S4-40", "S0-43")
 @pytest.mark.fault("X01", "X02", "X04", "X07")
 @pytest.mark.parametrize("seed", sampled([None, 1, 2], every=3))
-@pytest.mark.parametrize("scenario", sampled(BOOKINGS, every=3), ids=_named)
+@pytest.mark.parametrize("scenario", sampled(BOOKINGS, every=5), ids=_named)
 def test_a_crash_at_every_point_ends_in_a_world_that_is_told_truthfully(
     scenario: Scenario, seed: int | None
 ) -> None:

@@ -65,7 +65,7 @@ CASE_MARKS = {
     "free": [req("S0-44", "S0-54", "S0-57"), fault("X05", "X06")],
     "full": [req("S0-45")],
     "fee": [req("S0-47", "S0-49", "S0-50"), fault("X68")],
-    "fee-to-and-fro": [fault("X68"), pytest.mark.services],  # Ten seconds.
+    "fee-to-and-fro": [fault("X68")],
 }
 WRONG_MARKS = {
     "release-lost": [req("S0-57"), fault("X06")],
@@ -75,8 +75,15 @@ WRONG_MARKS = {
 }
 
 
+# Walks of three seconds and more that others come near to; `make test-services` takes them too.
+LONG = frozenset({"fee-to-and-fro", "full", "lenient", "nobody-can-tell", "free-to-and-fro"})
+
+
 def marked(names: Iterable[str], marks: Mapping[str, list[pytest.MarkDecorator]]) -> list[Any]:
-    return [pytest.param(name, marks=marks.get(name, [])) for name in names]
+    def of(name: str) -> list[pytest.MarkDecorator]:
+        return [*marks.get(name, []), *([pytest.mark.services] if name in LONG else [])]
+
+    return [pytest.param(name, marks=of(name)) for name in names]
 
 
 # The right design.

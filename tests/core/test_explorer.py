@@ -90,7 +90,7 @@ LONG = frozenset(
         ),
         *("refuses-late-restored", "close-restored", "refuses-late-lagging", "refuses-late"),
         *("keyed", "assumed", "last-write-wins", "trusts-forgotten-keys", "read-back"),
-        "never-asks",
+        *("never-asks", "forget-too-early", "waits-anew"),
     }
 )
 
