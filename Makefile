@@ -15,7 +15,7 @@ demo: $(DEMO)  ## the main job for real: two processes, a lost reply, a kill, on
 	$(BIN)/landed demo story
 
 test: lint  ## everything that needs no service or browser, at most ten minutes
-	$(PYTEST) -n 2 -m "not services" --cov --session-timeout=560
+	$(PYTEST) -n 2 -m "not services" --cov --session-timeout=590
 
 test-services: $(DEV)  ## what needs services, a browser or minutes, at most an hour
 	@$(PYTEST) -n 2 --dist worksteal -m services --session-timeout=3500 || { code=$$?; [ $$code -eq 5 ] || exit $$code; \

@@ -82,7 +82,7 @@ def test_what_leaves_late_is_refused_by_a_service_that_checks_epochs(
     assert "refused a late update" in log[-1]
     assert heard[0] == {"answered": 412}
     assert code == 3
-    assert "the worker that holds it goes on with it" in heard[-1]["lost"]
+    assert "another worker goes on with what it held" in heard[-1]["lost"]
 
 
 @pytest.mark.req("S4-25", "S4-26")
