@@ -137,12 +137,15 @@ class Opened:
             return
         self._check_loop()
         self._drained = True
-        for going_on in (*self._rounds, *self._going_on):
+        self.worker.leaving = True
+        for going_on in (*self._rounds[1:], *self._going_on):
             going_on.cancel()
         bound_s = self.settings.drain_s
         if self.worker.lost is not None:
             bound_s = min(bound_s, LOST_DRAIN_S)  # Others have what it held, and go on with it.
         await self.driver.drain(bound_s=bound_s)
+        for beating in self._rounds[:1]:
+            beating.cancel()  # Not before: what is out is ours until it came back.
         if self.worker.lost is None:
             await self.worker.lookout.end()
             await self.driver.store.retire(worker=self.worker.name)

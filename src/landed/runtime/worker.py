@@ -38,6 +38,7 @@ class Worker:
     lease: Lease
     lookout: Lookout
     lost: LeaseLostError | NewerSchemaError | RestoredError | None = None
+    leaving: bool = False
     more: bool = False
     recovered: int = 0
 
@@ -54,8 +55,8 @@ class Worker:
         Returns how many operations that was.
         """
         limit = min(CLAIM_MAX, self._sharing.room_left)
-        if self.driver.decides_only or limit < 1:
-            return 0  # It has no tools to carry anything out with, or its hands are full.
+        if self.driver.decides_only or self.leaving or limit < 1:
+            return 0  # It has no tools to carry anything out with, it goes, or its hands are full.
         claimed = await self.store.claim(worker=self.name, now=self.clock.now(), limit=limit)
         self.more = len(claimed) == limit
         adopted = await self.driver.adopt(claimed)
