@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 import landed
-from landed.cli.shown import lines
+from landed.core.visible import lines
 from tests.cli.shop import DRAFT, Proposed, Shop, close_series, done, open_series, shop
 
 __all__ = ["shop"]

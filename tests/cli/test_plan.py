@@ -14,8 +14,8 @@ import pytest
 
 import landed
 from landed.cli import progress
-from landed.cli.shown import line
 from landed.core.plan import Wanted
+from landed.core.visible import line
 from tests.cli.shop import DRAFT, Shop, close_series, done, open_series, shop
 
 __all__ = ["shop"]

@@ -6,8 +6,8 @@ from importlib import import_module
 import click
 
 from landed import __version__
-from landed.cli.shown import line
 from landed.core.errors import LandedError
+from landed.core.visible import line
 
 # Name of the sub-command ▸ its module, which calls it `command`.
 COMMANDS = {

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from landed.cli.shown import line
 from landed.core.plan import OPEN
+from landed.core.visible import line
 
 if TYPE_CHECKING:
     from landed.runtime.runtime import Runtime
