@@ -24,7 +24,7 @@ test-services: $(DEV)  ## what needs services, a browser or minutes, at most an 
 lint: $(DEV)  ## style, types, arrows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy src tests examples bench
+	$(BIN)/mypy src tests examples bench scripts
 	$(BIN)/pyright
 	$(BIN)/lint-imports --no-logo
 

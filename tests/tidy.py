@@ -15,14 +15,14 @@ from pathlib import Path, PurePosixPath
 from statistics import median
 
 CHECKOUT = Path(__file__).parents[1]
-ROOMS = ("src", "tests", "bench", "examples", "docs", ".ci")
+ROOMS = ("src", "tests", "bench", "examples", "scripts", "docs", ".ci")
 TEXTS = {"", ".css", ".html", ".js", ".json", ".md", ".py", ".sql", ".toml", ".txt", ".yaml"}
 # These two spell out what no other file may contain.
 THEMSELVES = {"tests/tidy.py", "tests/test_tidy.py"}
 
 LINE_MAX = 100
-FILE_MAX = {"src": 450, "tests": 600}
-FUNCTION_MAX = {"src": 40, "tests": 60}
+FILE_MAX = {"src": 450, "scripts": 450, "tests": 600}
+FUNCTION_MAX = {"src": 40, "scripts": 40, "tests": 60}
 FUNCTION_MEDIAN_MAX = 8
 PAGE_MAX = {"README.md": 150, "ARCHITECTURE.md": 300}
 

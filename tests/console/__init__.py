@@ -1,0 +1,1 @@
+"""The pages that `landed serve` shows to people."""
