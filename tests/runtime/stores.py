@@ -6,6 +6,7 @@ from typing import Any
 
 from landed.core.changes import Changes, Record
 from landed.core.errors import StaleWriteError, StoreError
+from landed.core.store import Page
 
 
 class Wrapped:
@@ -85,8 +86,8 @@ class CountingStore(Wrapped):
         self.paged += 1
         return await self.inner.session_records(**asked)
 
-    async def waiting(self, **asked: Any) -> tuple[Record, ...]:
-        return await self.inner.waiting(**asked)
+    async def listed(self, **asked: Any) -> Page:
+        return await self.inner.listed(**asked)
 
     async def open_records(self, **asked: Any) -> tuple[Record, ...]:
         self.paged += 1

@@ -350,7 +350,7 @@ def test_a_store_in_trouble_at_the_start_is_logged_and_stops_nothing(
     rig: Informed, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Unreadable(TroubledStore):
-        async def waiting(self, **asked: Any) -> Any:
+        async def listed(self, **asked: Any) -> Any:
             raise StoreError("the disk is gone")
 
     rig.wrap = lambda store: Unreadable(store, lambda changes: None)

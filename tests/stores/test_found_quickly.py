@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.doubts import finish
+from landed.core.store import Listed, Page
 from landed.stores.driver import connect
 from landed.stores.queries import SQLITE
 from landed.stores.sqlite import open_sqlite
@@ -22,6 +23,8 @@ LOOKS = {
     "disown": (("w1",), "record_(left|open)"),
     "idle_workers": (("w",), "record_(left|open)"),
     "waiting": (("default", 0, 100), "record_waiting"),
+    "open_workers": ((), "record_(left|open)"),
+    "open_of": (("w1", "default", 0, 100), "record_left"),
     "open_counts": ((100,), "record_(open|left)"),
     "oldest_open": ((100, "operation", '["unknown"]'), "record_(open|left)"),
     "waiting_counts": ((100,), "record_waiting"),
@@ -62,7 +65,15 @@ async def test_finished_records_are_not_looked_at(
 @pytest.mark.anyio
 async def test_what_looks_for_the_few_is_all_there() -> None:
     """A query over records by anything but their ids has to be in the table above, or bounded."""
-    by_id = {"insert_record", "update_record", "versions", "load", "journal_of", "claim_records"}
+    by_id = {
+        "insert_record",
+        "update_record",
+        "versions",
+        "load",
+        "journal_of",
+        "claim_records",
+        "recent",
+    }
     by_id |= {"begin_with_erasure", "let_bodies_go"}
     bounded = {"session_records", "sessions"}
     over = {
@@ -78,9 +89,26 @@ async def test_the_store_finds_nothing_among_the_finished(tmp_path: Path) -> Non
     store = open_sqlite(path)
 
     assert await store.claim(worker="w", now=0.0) == ()
-    assert await store.waiting(tenant="default") == ()
+    for of in Listed:
+        assert await store.listed(tenant="default", of=of) == Page(records=(), next=0)
     assert await store.open_records(tenant="default", session="s1", worker="w1") == ()
     await store.close()
+
+
+@pytest.mark.anyio
+@pytest.mark.req("S4-50")
+async def test_what_is_recent_is_found_by_position(tmp_path: Path) -> None:
+    """No entry is looked at but the last ones, and no record but theirs."""
+    path = str(tmp_path / "agent.db")
+    await _full(path)
+    connection = connect(path, wait_ms=1_000)
+    rows = connection.execute(f"EXPLAIN QUERY PLAN {SQLITE.recent}", (2**62, 100, "default"))
+    steps = [str(row[3]) for row in rows if re.search("journal|record", str(row[3]))]
+    connection.close()
+
+    assert len(steps) == 2
+    assert "SEARCH journal USING INTEGER PRIMARY KEY (rowid<?)" in steps[0]
+    assert "SEARCH record USING PRIMARY KEY (id=?)" in steps[1]
 
 
 CLAIMING = ("owners", "tenants_left", "claimable", "idle_workers")

@@ -6,6 +6,7 @@ thirteenth verb, ask which rule is leaking out of core.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Protocol
 
 from landed.core.changes import Changes, Record
@@ -27,6 +28,26 @@ class Fact:
     ok: bool
     advice: str = ""
     numbers: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+class Listed(StrEnum):
+    """What of a tenant's records `Store.listed` is asked for, whatever their kind."""
+
+    WAITING = "waiting"  # In one of the `WAITING` states, whoever holds it; oldest first by `made`.
+    OPEN = "open"  # Something may still have to be done with it; oldest first by `made`.
+    RECENT = "recent"  # All of them; newest first by `last`.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Some of the records that were asked for, and the position to go on from.
+
+    `next` is what `after` has to be for the page behind this one, 0 where nothing is left. A page
+    that is short, or empty, is not the last one while `next` is not 0.
+    """
+
+    records: tuple[Record, ...]
+    next: int
 
 
 class Store(Protocol):
@@ -60,12 +81,12 @@ class Store(Protocol):
         """Return the records of a session made after journal position `after`, oldest first."""
         ...
 
-    async def waiting(
-        self, *, tenant: str, after: int = 0, limit: int = 1000
-    ) -> tuple[Record, ...]:
-        """Return what waits for a person, made after journal position `after`, oldest first.
+    async def listed(self, *, tenant: str, of: Listed, after: int = 0, limit: int = 1000) -> Page:
+        """Return a page of a tenant's records, in the order that `of` says, with the way on.
 
-        That is what is in one of the `WAITING` states, whatever its kind and whoever holds it.
+        `after` is the `next` of the page before, 0 for the first. What it costs depends on `limit`
+        alone, not on how much is finished: `RECENT` looks at a bounded number of journal entries,
+        so where others write a lot its page may be short. Read on from `next` for the rest.
         """
         ...
 

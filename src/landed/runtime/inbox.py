@@ -8,6 +8,7 @@ from landed.core.errors import ProposalError
 from landed.core.operation import Happened, Operation
 from landed.core.question import Question, question_from
 from landed.core.session import input_of
+from landed.core.store import Listed
 from landed.runtime.reader import Reader
 
 PAGE = 500
@@ -46,11 +47,13 @@ class Inbox:
         records: list[Record] = []
         after = 0
         for _ in range(PAGES_MAX):
-            page = await self.reader.store.waiting(tenant=self.tenant, after=after, limit=PAGE)
-            records += page
-            if len(page) < PAGE:
+            page = await self.reader.store.listed(
+                tenant=self.tenant, of=Listed.WAITING, after=after, limit=PAGE
+            )
+            records += page.records
+            after = page.next
+            if not after:
                 break
-            after = page[-1].made
         return records
 
     async def _one(self, record: Record) -> Standing | None:

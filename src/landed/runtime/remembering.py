@@ -13,7 +13,7 @@ from landed.core.changes import Changes, Record
 from landed.core.errors import LeaseLostError, RestoredError, StaleWriteError, StoreError
 from landed.core.incarnation import Mark, mark_of
 from landed.core.journal import Entry
-from landed.core.store import Fact, Store
+from landed.core.store import Fact, Listed, Page, Store
 
 T = TypeVar("T")
 
@@ -66,11 +66,11 @@ class Remembering:
             )
         )
 
-    async def waiting(
-        self, *, tenant: str, after: int = 0, limit: int = 1000
-    ) -> tuple[Record, ...]:
-        """Return a page of what waits for a person, oldest first."""
-        return await self._done(lambda: self.inner.waiting(tenant=tenant, after=after, limit=limit))
+    async def listed(self, *, tenant: str, of: Listed, after: int = 0, limit: int = 1000) -> Page:
+        """Return a page of a tenant's records, in the order that `of` says."""
+        return await self._done(
+            lambda: self.inner.listed(tenant=tenant, of=of, after=after, limit=limit)
+        )
 
     async def journal(
         self, *, after: int = 0, limit: int = 1000, record: str = ""

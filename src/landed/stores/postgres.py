@@ -20,7 +20,8 @@ from landed.core.errors import StoreError, WrongLoopError
 from landed.core.journal import Entry
 from landed.core.keeping import Keeping
 from landed.core.onlooker import NOBODY, Wrote
-from landed.core.store import Fact
+from landed.core.store import Fact, Listed, Page
+from landed.stores.listing import Asked, found
 from landed.stores.pages import PAGE_MAX, bounded
 from landed.stores.postgres_claims import Claims
 from landed.stores.postgres_facts import counts, facts
@@ -165,11 +166,17 @@ class PostgresStore:
         parameters = (tenant, session, after, bounded(limit))
         return await self._records(SHARED.session_records, parameters)
 
-    async def waiting(
-        self, *, tenant: str, after: int = 0, limit: int = 1000
-    ) -> tuple[Record, ...]:
-        """Return a page of what waits for a person, oldest first."""
-        return await self._records(SHARED.waiting, (tenant, after, bounded(limit)))
+    async def listed(self, *, tenant: str, of: Listed, after: int = 0, limit: int = 1000) -> Page:
+        """Return a page of a tenant's records, in the order that `of` says."""
+        asked = Asked(queries=SHARED, tenant=tenant, after=after, limit=bounded(limit))
+        asking = found(of, asked)
+        try:
+            query = next(asking)
+            while True:
+                query = asking.send(await self._rows(query.text, query.parameters))
+        except StopIteration as over:
+            ids, following = over.value
+        return Page(records=await self.load(*ids) if ids else (), next=following)
 
     async def journal(
         self, *, after: int = 0, limit: int = 1000, record: str = ""

@@ -31,6 +31,9 @@ class Queries:
     open_records: str
     session_records: str
     waiting: str
+    open_workers: str
+    open_of: str
+    recent: str
     open_counts: str
     waiting_counts: str
     oldest_open: str

@@ -51,9 +51,31 @@ WHERE tenant = :tenant AND session = :session AND made > :after
 ORDER BY made LIMIT :limit;
 
 -- waiting: What waits for a person in a tenant, made after a journal position, oldest first.
-SELECT * FROM loaded
+SELECT made, id FROM record
 WHERE state IN ('undecided', 'proposed', 'open') AND tenant = :tenant AND made > :after
 ORDER BY made LIMIT :limit;
+
+-- open_workers: Who holds open records, each looked for behind the one before; '' is nobody.
+WITH RECURSIVE owner (id) AS (
+    SELECT (SELECT worker FROM record WHERE open = 1 ORDER BY worker LIMIT 1)
+    UNION ALL
+    SELECT (SELECT worker FROM record WHERE open = 1 AND worker > owner.id ORDER BY worker LIMIT 1)
+    FROM owner WHERE owner.id IS NOT NULL
+)
+SELECT id FROM owner WHERE id IS NOT NULL;
+
+-- open_of: What one worker holds open in a tenant, made after a journal position, oldest first.
+SELECT made, id FROM record
+WHERE open = 1 AND worker = :worker AND tenant = :tenant AND made > :after
+ORDER BY made LIMIT :limit;
+
+-- recent: So many journal entries before a position, the newest first, each with the record of a
+-- tenant that it is the latest event of, if it is.
+SELECT entry.seq, record.id
+FROM (SELECT seq, id FROM journal WHERE seq < :before ORDER BY seq DESC LIMIT :entries) AS entry
+LEFT JOIN record
+    ON record.id = entry.id AND record.last = entry.seq AND record.tenant = :tenant
+ORDER BY entry.seq DESC;
 
 -- open_counts: How many open records are in each state, of at most so many.
 SELECT kind, state, count(*) FROM (

@@ -16,12 +16,13 @@ from landed.core.errors import StoreError, WrongLoopError
 from landed.core.journal import Entry
 from landed.core.keeping import Keeping
 from landed.core.onlooker import NOBODY, Wrote
-from landed.core.store import Fact
+from landed.core.store import Fact, Listed, Page
 from landed.stores.batch import GroupCommit
 from landed.stores.claims import Claims
 from landed.stores.driver import Row, driver, warn_of_library
 from landed.stores.facts import facts
 from landed.stores.keeping import SqliteKeeping
+from landed.stores.listing import Asked, found
 from landed.stores.opening import MEMORY, Opened, Settings, open_file, open_memory
 from landed.stores.pages import PAGE_MAX, bounded
 from landed.stores.queries import SQLITE, many
@@ -152,11 +153,17 @@ class SqliteStore:
         parameters = (tenant, session, after, bounded(limit))
         return self._records(SQLITE.session_records, parameters)
 
-    async def waiting(
-        self, *, tenant: str, after: int = 0, limit: int = 1000
-    ) -> tuple[Record, ...]:
-        """Return a page of what waits for a person, oldest first."""
-        return self._records(SQLITE.waiting, (tenant, after, bounded(limit)))
+    async def listed(self, *, tenant: str, of: Listed, after: int = 0, limit: int = 1000) -> Page:
+        """Return a page of a tenant's records, in the order that `of` says."""
+        asked = Asked(queries=SQLITE, tenant=tenant, after=after, limit=bounded(limit))
+        asking = found(of, asked)
+        try:
+            query = next(asking)
+            while True:
+                query = asking.send(self._rows(query.text, query.parameters))
+        except StopIteration as over:
+            ids, following = over.value
+        return Page(records=await self.load(*ids) if ids else (), next=following)
 
     async def journal(
         self, *, after: int = 0, limit: int = 1000, record: str = ""

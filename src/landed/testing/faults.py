@@ -21,7 +21,7 @@ from landed.core.operation import Happened
 from landed.core.outcome import LookOutcome, SendOutcome
 from landed.core.plan import PlanEvent
 from landed.core.question import QuestionEvent
-from landed.core.store import Fact, Store
+from landed.core.store import Fact, Listed, Page, Store
 from landed.core.tool import Call
 from landed.core.undo import ReleaseEvent
 from landed.testing.around import Around
@@ -143,12 +143,10 @@ class FaultyStore:
             tenant=tenant, session=session, after=after, limit=limit
         )
 
-    async def waiting(
-        self, *, tenant: str, after: int = 0, limit: int = 1000
-    ) -> tuple[Record, ...]:
+    async def listed(self, *, tenant: str, of: Listed, after: int = 0, limit: int = 1000) -> Page:
         """See `load`."""
         self.alive()
-        return await self.inner.waiting(tenant=tenant, after=after, limit=limit)
+        return await self.inner.listed(tenant=tenant, of=of, after=after, limit=limit)
 
     async def journal(
         self, *, after: int = 0, limit: int = 1000, record: str = ""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from landed.core.changes import Changes, Hold, Kind, Record
 from landed.core.journal import Entry
 from landed.core.plan import At, Place, Plan, plan_from, plan_record
-from landed.core.store import Fact, Store
+from landed.core.store import Fact, Listed, Page, Store
 
 LOST = frozenset({Kind.OPERATION, Kind.RELEASE})
 
@@ -50,11 +50,10 @@ class ForgetfulStore:
         )
         return self._left(records)
 
-    async def waiting(
-        self, *, tenant: str, after: int = 0, limit: int = 1000
-    ) -> tuple[Record, ...]:
+    async def listed(self, *, tenant: str, of: Listed, after: int = 0, limit: int = 1000) -> Page:
         """See `load`."""
-        return self._left(await self.inner.waiting(tenant=tenant, after=after, limit=limit))
+        page = await self.inner.listed(tenant=tenant, of=of, after=after, limit=limit)
+        return replace(page, records=self._left(page.records))
 
     async def journal(
         self, *, after: int = 0, limit: int = 1000, record: str = ""

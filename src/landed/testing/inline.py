@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeVar
 from landed.core.changes import Changes, Record
 from landed.core.errors import LeaseLostError, StoreError
 from landed.core.journal import Entry
-from landed.core.store import Fact, Store
+from landed.core.store import Fact, Listed, Page, Store
 from landed.stores.batch import GroupCommit
 
 ANSWER_MAX_S = 60.0
@@ -106,11 +106,11 @@ class InlineStore:
             )
         )
 
-    async def waiting(
-        self, *, tenant: str, after: int = 0, limit: int = 1000
-    ) -> tuple[Record, ...]:
+    async def listed(self, *, tenant: str, of: Listed, after: int = 0, limit: int = 1000) -> Page:
         """See `commit`."""
-        return self._home.ask(lambda: self._inner.waiting(tenant=tenant, after=after, limit=limit))
+        return self._home.ask(
+            lambda: self._inner.listed(tenant=tenant, of=of, after=after, limit=limit)
+        )
 
     async def journal(
         self, *, after: int = 0, limit: int = 1000, record: str = ""

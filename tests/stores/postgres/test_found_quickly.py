@@ -26,17 +26,17 @@ def asked(query: str, parameters: tuple[str, ...]) -> str:
     return re.sub(r"\$(\d)", lambda number: parameters[int(number[1]) - 1], query).rstrip(";")
 
 
-def rows_read(plan: object) -> float:
-    """Return how many rows of the records were looked at, returned or not."""
+def rows_read(plan: object, table: str = "record") -> float:
+    """Return how many rows of a table were looked at, returned or not."""
     read = 0.0
     match plan:
         case dict():
-            if plan.get("Relation Name") == "record":
+            if plan.get("Relation Name") == table:
                 rows = plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)
                 read = rows * plan["Actual Loops"]
-            return read + sum(map(rows_read, plan.values()))
+            return read + sum(rows_read(part, table) for part in plan.values())
         case list():
-            return sum(map(rows_read, plan))
+            return sum(rows_read(part, table) for part in plan)
         case _:
             return read
 
@@ -71,9 +71,16 @@ CENSUS = {
 }
 
 
+LISTING = {
+    "waiting": ("'t'", "0", "50"),
+    "open_workers": (),
+    "open_of": ("'gone'", "'t'", "0", "50"),
+}
+
+
 @pytest.mark.req("S4-50")
-@pytest.mark.parametrize("name", CENSUS)
-async def test_a_census_reads_nothing_that_is_finished(
+@pytest.mark.parametrize("name", CENSUS | LISTING)
+async def test_a_census_and_a_listing_read_nothing_that_is_finished(
     name: str, url: str, server: Server, opened: Callable
 ) -> None:
     await inserted(await opened(), "op-1")
@@ -84,7 +91,33 @@ async def test_a_census_reads_nothing_that_is_finished(
     )
     server.execute(url, "ANALYZE landed.record")
 
-    explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {asked(getattr(SHARED, name), CENSUS[name])}"
+    query = asked(getattr(SHARED, name), (CENSUS | LISTING)[name])
+    explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {query}"
     ((plan,),) = server.execute(url, explain)
 
     assert rows_read(plan) <= 1, plan
+
+
+@pytest.mark.req("S4-50")
+async def test_what_is_recent_is_found_by_position(
+    url: str, server: Server, opened: Callable
+) -> None:
+    """No entry is looked at but the last ones, and no record but theirs."""
+    await inserted(await opened(), "op-1")
+    numbers = f"generate_series(10, {MANY}) AS n"
+    server.execute(
+        url,
+        "INSERT INTO landed.record SELECT 'done-' || n, 'operation', 't', 's',"
+        f" 'confirmed', 1, 0, 'w', 0, n, n FROM {numbers}",
+    )
+    server.execute(
+        url,
+        "INSERT INTO landed.journal SELECT n, 'done-' || n, 1, 0, 'made', 'confirmed', 0.0, NULL,"
+        f" '', '', '' FROM {numbers}",
+    )
+    server.execute(url, "ANALYZE landed.record, landed.journal")
+
+    query = asked(SHARED.recent, (f"{2**62}", "40", "'t'"))
+    ((plan,),) = server.execute(url, f"EXPLAIN (ANALYZE, FORMAT JSON) {query}")
+
+    assert (rows_read(plan), rows_read(plan, "journal")) == (40, 40), plan

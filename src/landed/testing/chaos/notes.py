@@ -14,7 +14,7 @@ from typing import Any
 from landed.core.changes import Changes, Record
 from landed.core.errors import LeaseLostError, StaleWriteError, StoreError
 from landed.core.journal import Entry
-from landed.core.store import Fact, Store
+from landed.core.store import Fact, Listed, Page, Store
 
 
 class Noted(StrEnum):
@@ -100,11 +100,9 @@ class NotingStore:
             tenant=tenant, session=session, after=after, limit=limit
         )
 
-    async def waiting(
-        self, *, tenant: str, after: int = 0, limit: int = 1000
-    ) -> tuple[Record, ...]:
+    async def listed(self, *, tenant: str, of: Listed, after: int = 0, limit: int = 1000) -> Page:
         """See `commit`."""
-        return await self.inner.waiting(tenant=tenant, after=after, limit=limit)
+        return await self.inner.listed(tenant=tenant, of=of, after=after, limit=limit)
 
     async def journal(
         self, *, after: int = 0, limit: int = 1000, record: str = ""
