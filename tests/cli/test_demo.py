@@ -96,7 +96,7 @@ def test_json_is_one_object_of_the_agreed_shape(name: str) -> None:
     assert isinstance(ran["reconciled"], bool)
     assert [line["n"] for line in ran["timeline"]] == list(range(1, len(ran["timeline"]) + 1))
     for line in ran["timeline"]:
-        assert set(line) - {"operation", "subject"} == {"n", "at_s", "type", "text"}
+        assert set(line) - {"operation", "subject", "state"} == {"n", "at_s", "type", "text"}
     held = {service: [one["text"] for one in has] for service, has in ran["world"].items()}
     assert held["restaurant"] == list(BY_NAME[name].holds)
     assert held["texts"] == list(BY_NAME[name].texts)

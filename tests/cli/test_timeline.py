@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
@@ -10,43 +9,10 @@ from click.testing import CliRunner
 
 import landed
 from landed.cli.main import landed as command_line
-from landed.cli.picture import spans, svg
 from landed.stores.sqlite import open_sqlite
+from landed.testing.picture import document
 from landed.testing.scenario import run
 from landed.testing.scenarios import BY_NAME
-from landed.testing.timeline import Line
-
-SVG = "{http://www.w3.org/2000/svg}"
-
-
-def lines_of(name: str) -> list[Line]:
-    return run(BY_NAME[name]).timeline.lines
-
-
-def test_the_picture_is_a_document_with_a_lane_for_each_who_acts() -> None:
-    picture = ElementTree.fromstring(svg(lines_of("revise-in-flight"), title="<a & b>"))
-    texts = ["".join(text.itertext()) for text in picture.iter(f"{SVG}text")]
-    assert {"user", "agent", "restaurant", "texts", "<a & b>"} <= set(texts)
-
-
-def test_what_was_in_doubt_is_a_bar_from_the_doubt_to_its_end() -> None:
-    lines = lines_of("revise-in-flight")
-    (doubt,) = [span for span in spans(lines) if span.kind == "doubt"]
-    assert lines[doubt.first].type == "tool.unknown"
-    assert lines[doubt.last].text == "s1:op-a2: R1; key closed"
-
-
-def test_what_was_owed_is_a_bar_from_its_record_to_the_undo() -> None:
-    lines = lines_of("revise-in-flight")
-    (owed,) = [span for span in spans(lines) if span.kind == "owed"]
-    assert "owed if it landed" in lines[owed.first].text
-    assert lines[owed.last].text == "T2 R1: done"
-
-
-def test_a_look_that_found_nothing_does_not_end_the_doubt() -> None:
-    lines = lines_of("refused-resend")
-    (doubt,) = [span for span in spans(lines) if span.kind == "doubt"]
-    assert lines[doubt.last].text.endswith("key closed")
 
 
 def test_a_file_of_a_demo_is_printed_and_drawn(tmp_path: Path) -> None:
@@ -56,7 +22,7 @@ def test_a_file_of_a_demo_is_printed_and_drawn(tmp_path: Path) -> None:
     printed = CliRunner().invoke(command_line, ["timeline", str(file)])
     assert printed.output.splitlines() == [str(line) for line in ran.timeline.lines]
     drawn = CliRunner().invoke(command_line, ["timeline", str(file), "--svg"])
-    assert drawn.output == svg(ran.timeline.lines, title="reply-lost")
+    assert drawn.output == document(ran.timeline.lines, title="reply-lost")
 
 
 def test_a_file_of_something_else_is_a_clear_error(tmp_path: Path) -> None:

@@ -26,9 +26,9 @@ def command(source: str, url: str, tenant: str, as_svg: bool) -> None:
     else:
         title, lines = source, asyncio.run(_of_session(source, url, tenant))
     if as_svg:
-        from landed.cli.picture import svg
+        from landed.testing.picture import document
 
-        click.echo(svg(lines, title=title), nl=False)
+        click.echo(document(lines, title=title), nl=False)
         return
     for line in lines:
         click.echo(str(line))

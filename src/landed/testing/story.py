@@ -198,6 +198,7 @@ class Story:
             at_s=line["at"] - self.began,
             operation=line.get("operation", ""),
             subject=line.get("subject", ""),
+            state=line.get("state", ""),
         )
 
     def _doubt(self, agent: Gone) -> bool:

@@ -28,7 +28,8 @@ ENTRIES_MAX = 1000
 class Line:
     """One line: its number from 1, seconds since the run began, what kind it is, what it says.
 
-    `operation` is the one it tells of; `subject` the one that an owed undo is about.
+    `operation` is the one it tells of; `subject` the one that an owed undo is about. `state` is how
+    the operation stood right after it, or the release where there is a `subject`.
     """
 
     n: int
@@ -37,6 +38,7 @@ class Line:
     text: str
     operation: str = ""
     subject: str = ""
+    state: str = ""
 
     def __str__(self) -> str:
         return f"{self.n:3}  {self.at_s:7.2f}s  {self.type:<14} {self.text}"
@@ -49,7 +51,11 @@ class Line:
             "type": self.type,
             "text": self.text,
         }
-        named: dict[str, Json] = {"operation": self.operation, "subject": self.subject}
+        named: dict[str, Json] = {
+            "operation": self.operation,
+            "subject": self.subject,
+            "state": self.state,
+        }
         return {**plain, **{name: id for name, id in named.items() if id}}
 
 
@@ -67,13 +73,23 @@ class Timeline:
     made: dict[str, str] = field(default_factory=dict[str, str])
     steps: dict[str, int] = field(default_factory=dict[str, int])
 
-    def add(self, type: str, text: str, *, operation: str = "", subject: str = "") -> None:
+    def add(
+        self, type: str, text: str, *, operation: str = "", subject: str = "", state: str = ""
+    ) -> None:
         """Add a line of ours, after whatever the services did before."""
         self.services(self)
-        self.append(type, text, operation=operation, subject=subject, at_s=self.now())
+        at_s = self.now()
+        self.append(type, text, operation=operation, subject=subject, state=state, at_s=at_s)
 
     def append(
-        self, type: str, text: str, *, at_s: float, operation: str = "", subject: str = ""
+        self,
+        type: str,
+        text: str,
+        *,
+        at_s: float,
+        operation: str = "",
+        subject: str = "",
+        state: str = "",
     ) -> None:
         """Add a line as it is."""
         line = Line(
@@ -83,6 +99,7 @@ class Timeline:
             text=text,
             operation=operation,
             subject=subject,
+            state=state,
         )
         self.lines.append(line)
         self.listener(line)
@@ -119,7 +136,9 @@ async def replayed(store: Store, *, tenant: str, session: str) -> Timeline:
 def _erased(timeline: Timeline, entry: Entry, record: Record) -> None:
     """Say what happened where the details went, and that they did."""
     said = "its details were erased" if entry.event == ERASED else f"{entry.event}, details erased"
-    timeline.add("erased", f"{record.kind} {entry.id}: {said}", operation=entry.id)
+    state = record.state if record.kind is Kind.OPERATION else ""
+    text = f"{record.kind} {entry.id}: {said}"
+    timeline.add("erased", text, operation=entry.id, state=state)
 
 
 def _input(timeline: Timeline, move: Move) -> None:
@@ -144,7 +163,7 @@ def _operation(timeline: Timeline, move: Move) -> None:
         type, text = teller
         if operation.state is State.WITHDRAWN and operation.tries:
             type = "tool.cancelled"  # Only a wrong design withdraws what was sent.
-        timeline.add(type, text(operation), operation=operation.id)
+        timeline.add(type, text(operation), operation=operation.id, state=operation.state)
 
 
 def _release(timeline: Timeline, move: Move) -> None:
@@ -159,6 +178,7 @@ def _release(timeline: Timeline, move: Move) -> None:
         said.format(what=what, why=owed.why, turn=owed.turn),
         operation=owed.undo,
         subject=owed.operation,
+        state=owed.state,
     )
 
 

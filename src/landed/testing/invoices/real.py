@@ -140,6 +140,7 @@ class Place:
             at_s=line["at"] - self.began,
             operation=line.get("operation", ""),
             subject=line.get("subject", ""),
+            state=line.get("state", ""),
         )
 
     def _services(self, *, until: float) -> None:
