@@ -1,13 +1,15 @@
-"""`landed serve`: the HTTP API over an application's own runtime, until told to stop.
+"""`landed serve`: the HTTP API and the console over an application's own runtime, until stopped.
 
 It listens on the loopback, where nothing else is said, and nowhere else without knowing who calls.
 SIGTERM and Ctrl-C drain, as with a worker.
 """
 
 import asyncio
+import getpass
 import signal
 import socket
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,12 +19,32 @@ from landed.cli.opened import App, app_of, named_store, running
 from landed.cli.shown import show
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from landed.console.seal import Link
     from landed.runtime.runtime import Runtime
     from landed.server.auth import Authenticate
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 STOPS = (signal.SIGTERM, signal.SIGINT)
 FAREWELL_S = 5  # how long an answer that is under way is waited for at the end
+SECRET_MIN = 16  # bytes of a secret that is given
+CONSOLE_NEEDS = ("cryptography", "cryptography.fernet", "jinja2", "markupsafe")
+NO_CONSOLE = "there is no console here; for one: pip install 'landed[console]'"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """How it is served: who calls, by which names, and the console beside the API.
+
+    `owner` is who has the start-up link where nobody has a token; `secret` seals the cookies.
+    """
+
+    authenticate: "Authenticate | None"
+    hosts: set[str]
+    owner: str
+    console: bool
+    secret: bytes
 
 
 @click.command()
@@ -40,19 +62,49 @@ FAREWELL_S = 5  # how long an answer that is under way is waited for at the end
 @click.option(
     "--name", "names", multiple=True, help="A host name it is called by, besides its own."
 )
+@click.option("--console/--no-console", default=True, help="With the web console, or the API only.")
+@click.option(
+    "--secret-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    envvar="LANDED_CONSOLE_SECRET_FILE",
+    help="What seals the console's cookies, where several processes serve it.",
+)
+@click.option(
+    "--as",
+    "owner",
+    default=getpass.getuser,
+    envvar="LANDED_AS",
+    metavar="NAME",
+    help="Who you are without --tokens; else you are your user here.",
+)
 def command(
-    url: str, app: str, host: str, port: int, tokens: Path | None, names: tuple[str, ...]
+    url: str,
+    app: str,
+    host: str,
+    port: int,
+    tokens: Path | None,
+    names: tuple[str, ...],
+    console: bool,
+    secret_file: Path | None,
+    owner: str,
 ) -> None:
-    """Serve plans, operations and sessions over HTTP, and carry them out.
+    """Serve plans, operations and sessions over HTTP with a console, and carry them out.
 
     The application may say who calls by itself, with an `authenticate`. Without that or --tokens,
-    everybody on this machine is an agent without a name, who can agree to nothing.
+    you are let into the console by the link that is printed, and whatever calls the API on this
+    machine is an agent of yours, which can agree to nothing.
     """
     offered = app_of(app)
     authenticate = _authenticate(app, tokens)
     if authenticate is None and host not in LOOPBACK:
         raise click.UsageError(f"--host {host}: without --tokens only the loopback is listened on")
-    hosts = {host, *LOOPBACK, *names} if authenticate is None or names else set[str]()
+    serving = Serving(
+        authenticate=authenticate,
+        hosts={host, *LOOPBACK, *names} if authenticate is None or names else set(),
+        owner=owner,
+        console=console,
+        secret=_secret(secret_file),
+    )
     from landed.server.listening import listen_at
 
     try:
@@ -60,7 +112,7 @@ def command(
     except OSError as error:
         raise click.ClickException(f"{host}:{port} cannot be listened on: {error}") from None
     with door:
-        asyncio.run(_serve(url, offered, authenticate, hosts, door))
+        asyncio.run(_serve(url, offered, serving, door))
 
 
 def _authenticate(app: str, tokens: Path | None) -> "Authenticate | None":
@@ -72,45 +124,81 @@ def _authenticate(app: str, tokens: Path | None) -> "Authenticate | None":
     return Tokens(file=tokens) if tokens is not None else own
 
 
-async def _serve(
-    url: str,
-    app: App,
-    authenticate: "Authenticate | None",
-    hosts: set[str],
-    door: socket.socket,
-) -> None:
+def _secret(file: Path | None) -> bytes:
+    secret = file.read_bytes().strip() if file is not None else b""
+    if file is not None and len(secret) < SECRET_MIN:
+        raise click.UsageError(f"--secret-file: at least {SECRET_MIN} bytes that nobody can guess")
+    return secret
+
+
+async def _serve(url: str, app: App, serving: Serving, door: socket.socket) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for each in STOPS:
         loop.add_signal_handler(each, stop.set)
     async with running(url, app) as runtime:
-        await _listen(runtime, authenticate, hosts, door, stop)
+        await _listen(runtime, serving, door, stop)
         show(f"draining, for at most {runtime.settings.drain_s:g} s")
     show("drained")
 
 
 async def _listen(
-    runtime: "Runtime",
-    authenticate: "Authenticate | None",
-    hosts: set[str],
-    door: socket.socket,
-    stop: asyncio.Event,
+    runtime: "Runtime", serving: Serving, door: socket.socket, stop: asyncio.Event
 ) -> None:
-    from landed.server.app import http_app
     from landed.server.listening import listening
 
     host, port = door.getsockname()[:2]
+    app, enters = _apps(runtime, serving)
 
     def begun() -> None:
-        named = f"[{host}]" if ":" in host else host
-        show(f"{runtime.worker.name} serves http://{named}:{port}")
+        base = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        show(f"{runtime.worker.name} serves {base}")
+        show(enters.format(base=base))
 
-    api = http_app(runtime, authenticate=authenticate, hosts=hosts)
-    server = listening(api, farewell_s=FAREWELL_S, begun=begun)
-    serving = asyncio.ensure_future(server.serve(sockets=[door]))
+    server = listening(app, farewell_s=FAREWELL_S, begun=begun)
+    serving_it = asyncio.ensure_future(server.serve(sockets=[door]))
     working = asyncio.ensure_future(runtime.serve(stop))
-    await asyncio.wait((serving, working), return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait((serving_it, working), return_when=asyncio.FIRST_COMPLETED)
     stop.set()
     server.should_exit = True
-    await serving
+    await serving_it
     await working
+
+
+def _apps(runtime: "Runtime", serving: Serving) -> "tuple[ASGIApp, str]":
+    """Return what is served, and the line that says how a person gets in."""
+    from landed.server.app import http_app
+    from landed.server.auth import Identity, Role
+
+    owner = Identity(principal=serving.owner, role=Role.ADMIN)
+    api = http_app(
+        runtime,
+        authenticate=serving.authenticate,
+        nobody=Identity(principal=serving.owner, role=Role.AGENT),
+        hosts=serving.hosts,
+    )
+    if not serving.console:
+        return api, "without the console"
+    try:
+        from landed.console.app import beside, console_app
+        from landed.console.seal import Link
+    except ModuleNotFoundError as missing:
+        if missing.name not in CONSOLE_NEEDS:
+            raise
+        return api, NO_CONSOLE
+    link = Link() if serving.authenticate is None else None
+    console = console_app(
+        runtime,
+        authenticate=serving.authenticate,
+        owner=owner,
+        link=link,
+        hosts=serving.hosts,
+        secret=serving.secret,
+    )
+    return beside(console, api), _way_in(link)
+
+
+def _way_in(link: "Link | None") -> str:
+    if link is None:
+        return "console: {base}/console"
+    return "console: {base}/console/sign-in?key=" + link.key + " (lets one browser in)"

@@ -1,16 +1,17 @@
 """The door: what is let in at all, before anything reads it. Plain ASGI, around the whole app.
 
-A body has a bound in bytes and one in seconds, and is JSON. A host or an origin that is not one of
-ours is turned away: a page on the web whose name resolves to this machine reaches nothing (DNS
-rebinding).
+A body has a bound in bytes and one in seconds, and is JSON (for the console: a form). A host or an
+origin that is not one of ours is turned away: a page on the web whose name resolves to this machine
+reaches nothing (DNS rebinding).
 """
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from landed.server.problems import ProblemError, response_of
@@ -23,13 +24,18 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 @dataclass(slots=True, eq=False)
 class Door:
-    """Lets in what is bounded and called for here; `hosts` empty lets every host in."""
+    """Lets in what is bounded and called for here; `hosts` empty lets every host in.
+
+    `types` are what a body may be, `answer` makes an answer of what is turned away.
+    """
 
     app: ASGIApp
     hosts: Collection[str] = ()
     body_max: int = BODY_MAX
     body_s: float = BODY_S
     methods: frozenset[str] = field(default=frozenset({"POST", "PUT", "PATCH", "DELETE"}))
+    types: Collection[str] = JSON_TYPES
+    answer: Callable[[ProblemError], Response] = response_of
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in, or answer with why not."""
@@ -41,7 +47,7 @@ class Door:
             if scope["method"] in self.methods:
                 receive = await self._bounded(Headers(scope=scope), receive)
         except ProblemError as error:
-            await response_of(error)(scope, receive, send)
+            await self.answer(error)(scope, receive, send)
             return
         except _GoneError:
             return  # Who hangs up halfway through the request asked for nothing.
@@ -65,7 +71,7 @@ class Door:
         except TimeoutError:
             raise ProblemError("too-slow", headers={"Connection": "close"}) from None
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if body and kind not in JSON_TYPES:
+        if body and kind not in self.types:
             raise ProblemError("not-json")
         return _again(body, receive)
 

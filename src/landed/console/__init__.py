@@ -1,0 +1,1 @@
+"""The console: what waits for a person, what runs, what was done, and their word about it."""

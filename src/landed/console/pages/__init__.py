@@ -1,0 +1,13 @@
+"""Every page of the console, in one table: a file for each noun brings its own.
+
+To add pages, write `pages/NOUN.py` with a tuple `PAGES` of `Page`, and name it here. The order is
+that of the navigation.
+"""
+
+from landed.console.pages import signing, waiting
+from landed.console.visit import Page
+
+PAGES: tuple[Page, ...] = (
+    *waiting.PAGES,
+    *signing.PAGES,
+)

@@ -1,0 +1,18 @@
+"""Every word of the console, in English and Spanish side by side: none can be missing in one.
+
+A key is its place; a file for each room of the console holds its part. What the runtime says of a
+plan or an operation is not here but in `core.sentences` and `core.plan_sentences`.
+"""
+
+from collections.abc import Mapping
+
+from landed.console.words import common
+
+LANGUAGES = ("en", "es")
+
+WORDS: Mapping[str, tuple[str, str]] = {**common.WORDS}
+
+
+def say(language: str, key: str, **fields: object) -> str:
+    """Return a sentence; raises `KeyError` for a key or a field that there is not."""
+    return WORDS[key][LANGUAGES.index(language)].format(**fields)
