@@ -12,11 +12,8 @@ import click
 from landed.cli import switches
 
 if TYPE_CHECKING:
-    from landed.testing.doubts.scenario import DoubtScenario
-    from landed.testing.invoices.scenario import InvoiceScenario
-    from landed.testing.scenario import Ran, Scenario
-
-    AnyScenario = Scenario | InvoiceScenario | DoubtScenario
+    from landed.testing.playing import AnyScenario
+    from landed.testing.scenario import Ran
 
 STORY = "story"
 STORY_IS_REAL = "the story is real: it takes no --kill, --points, --seed and no switches"
@@ -116,14 +113,9 @@ def _list(wants: _Wants) -> int:
     if wants.store:
         raise click.UsageError("--store goes with the NAME of a scenario, or with --all")
     from landed.testing import story
-    from landed.testing.deploys.scenarios import DEPLOYS
-    from landed.testing.doubts.scenarios import DOUBTS
-    from landed.testing.invoices.scenarios import INVOICES
-    from landed.testing.refunds.scenarios import REFUNDS
-    from landed.testing.scenarios import SCENARIOS
+    from landed.testing.playing import every
 
-    families = (SCENARIOS, INVOICES, DOUBTS, DEPLOYS, REFUNDS)
-    listed: list[AnyScenario] = [story.STORY, *(one for each in families for one in each)]
+    listed: list[AnyScenario] = [story.STORY, *every()]
     if wants.as_json:
         _print_json([{"scenario": one.name, "line": one.line} for one in listed])
         return 0
@@ -134,14 +126,9 @@ def _list(wants: _Wants) -> int:
 
 
 def _run_all(wants: _Wants) -> int:
-    from landed.testing.deploys.scenarios import DEPLOYS
-    from landed.testing.doubts.scenarios import DOUBTS
-    from landed.testing.invoices.scenarios import INVOICES
-    from landed.testing.refunds.scenarios import REFUNDS
-    from landed.testing.scenarios import SCENARIOS
+    from landed.testing.playing import every
 
-    every: list[AnyScenario] = [*SCENARIOS, *INVOICES, *DOUBTS, *DEPLOYS, *REFUNDS]
-    ran = [_played(scenario, None, wants) for scenario in every]
+    ran = [_played(scenario, None, wants) for scenario in every()]
     if wants.as_json:
         _print_json([one.plain() for one in ran])
     else:
@@ -249,17 +236,12 @@ def _is_real(name: str) -> bool:
 
 
 def _scenario(name: str) -> "AnyScenario":
-    from landed.testing.deploys.scenarios import DEPLOYS_BY_NAME
-    from landed.testing.doubts.scenarios import DOUBTS_BY_NAME
-    from landed.testing.invoices.scenarios import INVOICES_BY_NAME
-    from landed.testing.refunds.scenarios import REFUNDS_BY_NAME
-    from landed.testing.scenarios import BY_NAME
+    from landed.testing.playing import known
 
-    families = (BY_NAME, INVOICES_BY_NAME, DOUBTS_BY_NAME, DEPLOYS_BY_NAME, REFUNDS_BY_NAME)
-    known: dict[str, AnyScenario] = {n: one for family in families for n, one in family.items()}
-    if name in known:
-        return known[name]
-    near = difflib.get_close_matches(name, [*known, STORY], cutoff=0.5)
+    scenarios = known()
+    if name in scenarios:
+        return scenarios[name]
+    near = difflib.get_close_matches(name, [*scenarios, STORY], cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else "`landed demo` lists them"
     raise click.UsageError(f"there is no scenario {name!r}; {hint}")
 
@@ -303,30 +285,11 @@ def _ran(scenario: "AnyScenario", kills: tuple[str, ...] | None, wants: _Wants) 
 
 def _played(scenario: "AnyScenario", kills: tuple[str, ...] | None, wants: _Wants) -> "Ran":
     """Simulate it on the stage that it was written for, in memory or beside a store."""
-    from landed.testing import scenario as restaurant
     from landed.testing.beside import base_beside
-    from landed.testing.deploys import stage as deploys
-    from landed.testing.deploys.scenario import DeployScenario
-    from landed.testing.doubts import stage as doubts
-    from landed.testing.doubts.scenario import DoubtScenario
-    from landed.testing.invoices import stage as invoices
-    from landed.testing.invoices.scenario import InvoiceScenario
-    from landed.testing.refunds import stage as refunds
-    from landed.testing.refunds.stage import RefundScenario
+    from landed.testing.playing import played
 
-    seed = wants.seed
     with base_beside(wants.store) if wants.store else nullcontext() as base:
-        match scenario:
-            case RefundScenario():
-                return refunds.run(scenario, kill=kills, seed=seed, base=base)
-            case DeployScenario():  # Both also scenarios of doubt; on stages of their own.
-                return deploys.run(scenario, kill=kills, seed=seed, base=base)
-            case DoubtScenario():
-                return doubts.run(scenario, kill=kills, seed=seed, base=base)
-            case InvoiceScenario():
-                return invoices.run(scenario, kill=kills, seed=seed, base=base)
-            case _:
-                return restaurant.run(scenario, kill=kills, seed=seed, base=base)
+        return played(scenario, kill=kills, seed=wants.seed, base=base)
 
 
 def _status(ran: "Ran") -> int:
