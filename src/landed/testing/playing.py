@@ -7,18 +7,18 @@ from collections.abc import Mapping, Sequence
 
 from landed.testing import scenario as restaurant
 from landed.testing import scenarios
+from landed.testing.deploys import scenarios as deploys_told
 from landed.testing.deploys import stage as deploys
 from landed.testing.deploys.scenario import DeployScenario
-from landed.testing.deploys.scenarios import DEPLOYS, DEPLOYS_BY_NAME
+from landed.testing.doubts import scenarios as doubts_told
 from landed.testing.doubts import stage as doubts
 from landed.testing.doubts.scenario import DoubtScenario
-from landed.testing.doubts.scenarios import DOUBTS, DOUBTS_BY_NAME
 from landed.testing.inline import Base
+from landed.testing.invoices import scenarios as invoices_told
 from landed.testing.invoices import stage as invoices
 from landed.testing.invoices.scenario import InvoiceScenario
-from landed.testing.invoices.scenarios import INVOICES, INVOICES_BY_NAME
+from landed.testing.refunds import scenarios as refunds_told
 from landed.testing.refunds import stage as refunds
-from landed.testing.refunds.scenarios import REFUNDS, REFUNDS_BY_NAME
 from landed.testing.refunds.stage import RefundScenario
 from landed.testing.scenario import Ran, Scenario
 
@@ -27,17 +27,23 @@ AnyScenario = Scenario | InvoiceScenario | DoubtScenario | DeployScenario | Refu
 
 def every() -> tuple[AnyScenario, ...]:
     """Return them all, in the order in which they are told."""
-    return (*scenarios.SCENARIOS, *INVOICES, *DOUBTS, *DEPLOYS, *REFUNDS)
+    return (
+        *scenarios.SCENARIOS,
+        *invoices_told.INVOICES,
+        *doubts_told.DOUBTS,
+        *deploys_told.DEPLOYS,
+        *refunds_told.REFUNDS,
+    )
 
 
 def known() -> dict[str, AnyScenario]:
     """Return them all by name."""
     families: tuple[Mapping[str, AnyScenario], ...] = (
         scenarios.BY_NAME,
-        INVOICES_BY_NAME,
-        DOUBTS_BY_NAME,
-        DEPLOYS_BY_NAME,
-        REFUNDS_BY_NAME,
+        invoices_told.INVOICES_BY_NAME,
+        doubts_told.DOUBTS_BY_NAME,
+        deploys_told.DEPLOYS_BY_NAME,
+        refunds_told.REFUNDS_BY_NAME,
     )
     return {name: one for family in families for name, one in family.items()}
 
