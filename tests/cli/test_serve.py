@@ -57,6 +57,37 @@ def test_a_port_that_is_taken_is_said_in_a_line(app: str) -> None:
     assert "cannot be listened on" in ran.output
 
 
+@pytest.mark.parametrize(
+    "said", [[], ["--demo", "--app", "noting"], ["--demo", "--tokens", "tokens.toml"]]
+)
+def test_it_is_said_what_is_served(app: str, said: list[str]) -> None:
+    Path("tokens.toml").write_text("")
+    ran = CliRunner().invoke(landed, ["serve", *said])
+    assert ran.exit_code == 2
+    assert "either --app, or --demo" in ran.output
+
+
+@pytest.mark.parametrize(("named", "stays"), [([], False), (["--store", "sqlite:///d.db"], True)])
+def test_the_demo_is_served_on_a_store_of_its_own(
+    app: str, tmp_path: Path, named: list[str], stays: bool
+) -> None:
+    command = [sys.executable, "-c", "from landed.cli.main import main; main()"]
+    command += ["serve", "--demo", "--port", "0", "--as", "ana", *named]
+    environment = {**os.environ, "LANDED_STORE": "sqlite:///other.db", "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(2)]
+        assert "/console/sign-in?key=" in lines[1]
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert (tmp_path / "d.db").exists() is stays
+    assert not (tmp_path / "other.db").exists()
+    assert not list(tmp_path.glob("landed-demo-*"))
+
+
 def _called(base: str, path: str, body: object, **headers: str) -> tuple[int, Any]:
     sent = None if body is None else json.dumps(body).encode()
     named = {name.replace("_", "-"): value for name, value in headers.items()}

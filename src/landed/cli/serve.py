@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
-from landed.cli.opened import App, app_of, named_store, running
+from landed.cli.opened import named_store, running
+from landed.cli.populated import Offered, example, offered
 from landed.cli.shown import show
 
 if TYPE_CHECKING:
@@ -50,8 +52,10 @@ class Serving:
 @click.command()
 @named_store
 @click.option(
-    "--app", required=True, metavar="MODULE[:NAME]", help="The application: what offers its tools."
+    "--app", default="", metavar="MODULE[:NAME]", help="The application: what offers its tools."
 )
+@click.option("--demo", is_flag=True, help="An example instead, with something in every list.")
+@click.option("--lang", type=click.Choice(("en", "es")), help="Of the pages and the sentences.")
 @click.option("--host", default=LOOPBACK[0], show_default=True, help="Where to listen.")
 @click.option("--port", default=8080, show_default=True, type=click.IntRange(0, 65535))
 @click.option(
@@ -77,9 +81,13 @@ class Serving:
     metavar="NAME",
     help="Who you are without --tokens; else you are your user here.",
 )
+@click.pass_context
 def command(
+    asked: click.Context,
     url: str,
     app: str,
+    demo: bool,
+    lang: str | None,
     host: str,
     port: int,
     tokens: Path | None,
@@ -90,29 +98,38 @@ def command(
 ) -> None:
     """Serve plans, operations and sessions over HTTP with a console, and carry them out.
 
-    The application may say who calls by itself, with an `authenticate`. Without that or --tokens,
-    you are let into the console by the link that is printed, and whatever calls the API on this
-    machine is an agent of yours, which can agree to nothing.
+    The application may say who calls, with an `authenticate`. Without that or --tokens you are let
+    into the console by the link that is printed, and whatever calls the API on this machine is an
+    agent of yours, which can agree to nothing. --demo has services of its own, and a store that is
+    removed afterwards, or the new one that --store names.
     """
-    offered = app_of(app)
-    authenticate = _authenticate(app, tokens)
-    if authenticate is None and host not in LOOPBACK:
+    if demo == bool(app) or (demo and tokens is not None):
+        raise click.UsageError("say what is served: either --app, or --demo (without --tokens)")
+    is_named = asked.get_parameter_source("url") is ParameterSource.COMMANDLINE
+    whose = url if is_named else ""
+    what = example(whose, person=owner, lang=lang) if demo else offered(app, url, lang=lang)
+    with what as serves:
+        authenticate = None if demo else _authenticate(app, tokens)
+        serving = Serving(
+            authenticate=authenticate,
+            hosts={host, *LOOPBACK, *names} if authenticate is None or names else set(),
+            owner=owner,
+            console=console,
+            secret=_secret(secret_file),
+        )
+        with _door(host, port, is_safe=authenticate is not None) as door:
+            asyncio.run(_serve(serves, serving, door))
+
+
+def _door(host: str, port: int, *, is_safe: bool) -> socket.socket:
+    if host not in LOOPBACK and not is_safe:
         raise click.UsageError(f"--host {host}: without --tokens only the loopback is listened on")
-    serving = Serving(
-        authenticate=authenticate,
-        hosts={host, *LOOPBACK, *names} if authenticate is None or names else set(),
-        owner=owner,
-        console=console,
-        secret=_secret(secret_file),
-    )
     from landed.server.listening import listen_at
 
     try:
-        door = listen_at(host, port)
+        return listen_at(host, port)
     except OSError as error:
         raise click.ClickException(f"{host}:{port} cannot be listened on: {error}") from None
-    with door:
-        asyncio.run(_serve(url, offered, serving, door))
 
 
 def _authenticate(app: str, tokens: Path | None) -> "Authenticate | None":
@@ -131,12 +148,13 @@ def _secret(file: Path | None) -> bytes:
     return secret
 
 
-async def _serve(url: str, app: App, serving: Serving, door: socket.socket) -> None:
+async def _serve(serves: Offered, serving: Serving, door: socket.socket) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for each in STOPS:
         loop.add_signal_handler(each, stop.set)
-    async with running(url, app) as runtime:
+    async with running(serves.url, serves.app) as runtime:
+        await serves.begins(runtime)
         await _listen(runtime, serving, door, stop)
         show(f"draining, for at most {runtime.settings.drain_s:g} s")
     show("drained")
