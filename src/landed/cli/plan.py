@@ -284,7 +284,8 @@ async def _listed(place: Place, session: str, *, every: bool) -> "list[dict[str,
     now = time.time()
     async with reading(place) as auditor:
         rows: list[dict[str, Json]] = []
-        for held in await auditor.plans(session):
+        asked = auditor.plans(session) if session or every else auditor.at_hand()
+        for held in await asked:
             plan = as_of_now(held, now)
             waits = await _waits_for(auditor, plan, now)
             if not (every or waits or plan.open):

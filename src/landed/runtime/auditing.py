@@ -10,7 +10,13 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from landed.core.approval import ApprovalEvent, ApprovalState, token_digest, token_name
+from landed.core.approval import (
+    ApprovalEvent,
+    ApprovalState,
+    approval_from,
+    token_digest,
+    token_name,
+)
 from landed.core.audit import approvals_of, audit
 from landed.core.audit_rows import Audit
 from landed.core.canonical import Json
@@ -19,6 +25,7 @@ from landed.core.errors import ProposalError, StoreError
 from landed.core.journal import Entry, as_of
 from landed.core.plan import BORN, Plan, plan_from
 from landed.core.session import delivery_name
+from landed.core.store import Listed
 from landed.runtime.reader import Reader
 from landed.runtime.tracing import Trace, trace
 
@@ -48,6 +55,21 @@ class Auditor:
             ids = [e.id async for e in self._entries() if e.version == 1 and e.event in _BORN]
             records = await self._load(ids)
         return tuple(plan_from(record) for record in records if record.kind is Kind.PLAN)
+
+    async def at_hand(self) -> tuple[Plan, ...]:
+        """Return the plans that are under way, or wait for a yes of any kind, oldest first.
+
+        Nothing that is finished is read.
+        """
+        ids: dict[str, None] = {}
+        for of in (Listed.WAITING, Listed.OPEN):
+            async for record in self._listed(of):
+                if record.kind is Kind.PLAN:
+                    ids[record.id] = None
+                elif record.kind is Kind.APPROVAL:
+                    ids[approval_from(record).plan] = None
+        records = sorted(await self._load(ids), key=lambda record: record.made)
+        return tuple(plan_from(record) for record in records)
 
     async def audit(self, plan: str, *, now: float) -> Audit:
         """Return the audit of a plan. Raises `ProposalError` for an id that is none."""
@@ -126,6 +148,18 @@ class Auditor:
             page = await self.reader.store.load(*wanted[start : start + LOADED])
             loaded += (record for record in page if record.tenant == self.tenant)
         return loaded
+
+    async def _listed(self, of: Listed) -> AsyncIterator[Record]:
+        after = 0
+        for _ in range(PAGES_MAX):
+            page = await self.reader.store.listed(
+                tenant=self.tenant, of=of, after=after, limit=LOADED
+            )
+            for record in page.records:
+                yield record
+            after = page.next
+            if not after:
+                return
 
     async def _entries(self) -> AsyncIterator[Entry]:
         after = 0

@@ -41,6 +41,13 @@ class Reader:
             self.contracts[digest] = from_values(values, tool=tool)
         return self.contracts[digest]
 
+    async def load(self, *ids: str) -> tuple[Record, ...]:
+        """Return those of the records that exist, however many are asked for."""
+        found: list[Record] = []
+        for start in range(0, len(ids), PAGE):
+            found += await self.store.load(*ids[start : start + PAGE])
+        return tuple(found)
+
     async def operation(self, id: str) -> Operation:
         """Return an operation. Raises `ProposalError` for an id that is not one."""
         records = await self.store.load(id)
@@ -52,7 +59,7 @@ class Reader:
 
     async def operations(self, *ids: str) -> dict[str, Operation]:
         """Return those of these records that are operations, with their contracts learnt."""
-        held = {r.id: from_record(r) for r in await self.store.load(*ids) if _is_operation(r)}
+        held = {r.id: from_record(r) for r in await self.load(*ids) if _is_operation(r)}
         for operation in held.values():
             await self.contract(operation.contract, of=operation.id)
         return held

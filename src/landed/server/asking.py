@@ -9,13 +9,14 @@ from typing import Annotated, TypeVar
 from fastapi import Depends, Path, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from landed.core.changes import Kind, Record
+from landed.core.changes import Kind
 from landed.core.errors import ProposalError
 from landed.core.key import Ask
 from landed.core.operation import Operation
 from landed.core.plan import PlanState
 from landed.core.session import Input, input_of
 from landed.core.value import PlanValue
+from landed.runtime.listing import principal_of
 from landed.runtime.permissions import is_in_charge
 from landed.runtime.runtime import Runtime
 from landed.server.auth import Authenticate, Identity, Role
@@ -56,7 +57,7 @@ class Here:
             value = await self.rt.plan(id, tenant=self.who.tenant)
         except ProposalError:
             raise absent() from None
-        if value.principal in ("", self.who.principal) or await self._administers():
+        if value.principal in ("", self.who.principal) or await self.administers():
             return value
         raise absent()
 
@@ -67,7 +68,7 @@ class Here:
         except ProposalError:
             raise absent() from None
         theirs = held.ask.principal in ("", self.who.principal)
-        if held.tenant == self.who.tenant and (theirs or await self._administers()):
+        if held.tenant == self.who.tenant and (theirs or await self.administers()):
             return held
         raise absent()
 
@@ -89,7 +90,7 @@ class Here:
         session = named or self.who.principal or "main"
         store = self.rt.driver.store
         first = await store.session_records(tenant=self.who.tenant, session=session, limit=1)
-        if any(_principal(record) not in ("", self.who.principal) for record in first):
+        if any(principal_of(record) not in ("", self.who.principal) for record in first):
             raise absent()
         return session
 
@@ -109,17 +110,12 @@ class Here:
         if not self.who.may_be(role):
             raise ProblemError("forbidden", f"this takes a token of the role {role}")
 
-    async def _administers(self) -> bool:
+    async def administers(self) -> bool:
+        """Whether they may see what is not theirs: by their role, or as the application says."""
         if self.who.role is Role.ADMIN:
             return True
         permissions = self.rt.planner.foreseer.permissions
         return await is_in_charge(permissions, self.who.principal, tenant=self.who.tenant)
-
-
-def _principal(record: Record) -> str:
-    asked = record.frozen.get("ask")
-    named = asked.get("principal") if isinstance(asked, dict) else record.frozen.get("principal")
-    return str(named or "")
 
 
 async def asking(

@@ -4,13 +4,14 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Query, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from landed.core.errors import ProposalError
 from landed.core.key import Ask, ask_name, commit_name
 from landed.core.plan import PlanState, Wanted
 from landed.core.value import PlanValue
+from landed.runtime.listing import listed_as
 from landed.server.asking import (
     UNDER_WAY,
     Asking,
@@ -31,6 +32,7 @@ from landed.server.idempotency import (
     patience_s,
     require_match,
 )
+from landed.server.listed import PlanPage, PlansAsked, cursor_of, listing, plan_line, position
 from landed.server.models import (
     CancelBody,
     CommitBody,
@@ -45,6 +47,7 @@ from landed.server.problems import ProblemError, documented
 router = APIRouter(prefix="/v1/plans", tags=["plans"])
 
 READS = documented("unauthenticated", "absent")
+LISTS = ("unauthenticated", "cursor", "unknown-field", "invalid")
 BODIES = ("malformed", "unknown-field", "unauthenticated", "absent", "invalid", "not-json")
 KEYED = ("key-missing", "key-malformed", "key-used", "in-progress")
 MATCHED = ("moved", "match-missing", "state")
@@ -76,6 +79,18 @@ async def propose(
         patience_s=seconds,
     )
     return shown(_come_far_enough(await whole(verb)), response)
+
+
+@router.get("", responses=documented(*LISTS))
+async def list_plans(asked: Annotated[PlansAsked, Query()], here: Asking) -> PlanPage:
+    """Return the caller's plans, all of the tenant's for who administers it, page by page.
+
+    What waits or is under way is listed oldest first, the rest by what happened last.
+    """
+    of = listed_as(asked.state)
+    lists = await listing(here, asked.owner)
+    page = await lists.plans(asked.state, position(asked.after, of), limit=asked.limit)
+    return PlanPage(plans=[plan_line(line) for line in page.lines], next=cursor_of(page, of))
 
 
 @router.get("/{plan_id}", responses=READS)

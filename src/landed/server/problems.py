@@ -25,6 +25,7 @@ RETRY_S = 1
 # What it is ▸ its status, its title.
 KINDS: Mapping[str, tuple[int, str]] = {
     "malformed": (400, "The request cannot be read"),
+    "cursor": (400, "This is no cursor of this list"),
     "unknown-field": (400, "There is no such field here"),
     "key-missing": (400, "An Idempotency-Key is needed"),
     "key-malformed": (400, "This is no Idempotency-Key"),
