@@ -4,7 +4,7 @@ Time goes down, one row for each line. Bars beside the times stand for an operat
 nobody knew, and for an undo that was owed. What was written by others is shown as what it is.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
@@ -25,7 +25,7 @@ LANES = {
 }
 # Which lane a line's type belongs to; any other type is the name of a service.
 LANE_OF = {type: lane for lane, types in LANES.items() for type in types.split()}
-SAID = {Open.DOUBT: "in doubt", Open.OWED: "owed"}
+SAID: Mapping[str, str] = {Open.DOUBT: "in doubt", Open.OWED: "release owed"}
 STYLE = """
 text{font:12px ui-monospace,monospace;fill:#1f2328} .head{font-weight:bold}
 .time{fill:#6e7781} .lane{stroke:#d0d7de} .pause{stroke:#8c959f;stroke-dasharray:2 4}
@@ -36,16 +36,26 @@ text{font:12px ui-monospace,monospace;fill:#1f2328} .head{font-weight:bold}
 """
 
 
+def _said(name: str) -> str:
+    return SAID.get(name, name)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
-    """How wide a lane is, in units, and how many letters of a line are shown."""
+class Look:
+    """How it is drawn: how wide a lane is, in units, and how many letters of a line are shown.
+
+    `seen` makes visible what is not; `names` is how the lanes `user` and `agent` are called, and
+    what is open: `doubt` and `owed`.
+    """
 
     lane: int = 210
     letters: int = 62
+    seen: Callable[[str], str] = visible
+    names: Callable[[str], str] = _said
 
 
-ALONE = Layout()
-BESIDE = Layout(lane=120, letters=46)
+ALONE = Look()
+BESIDE = Look(lane=120, letters=46)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,31 +83,32 @@ def inline(
     title: str,
     axis: Axis | None = None,
     beside: int = 0,
-    layout: Layout = ALONE,
+    look: Look = ALONE,
 ) -> str:
     """Return the picture as an element for a page whose style sheet knows its classes.
 
     There is no style in it, so that a policy may forbid styles in a page. With an `axis` of several
     timelines, `beside` says which of them this is.
     """
-    return _Drawing(lines, title=title, axis=axis, beside=beside, layout=layout).drawn(style="")
+    drawing = _Drawing(lines, title=title, axis=axis, beside=beside, look=look)
+    return drawing.drawn(style="")
 
 
 def told(lines: Sequence[Line]) -> tuple[Told, ...]:
-    """Return the lines as rows, each with what was in doubt and what was owed then."""
+    """Return the lines as rows, as they are, each with what was in doubt and owed then."""
     found = spans(lines)
 
     def open_at(index: int, kind: Open) -> tuple[str, ...]:
         there = (span for span in found if span.first <= index <= span.last)
-        return tuple(visible(span.what) for span in there if span.kind is kind)
+        return tuple(span.what for span in there if span.kind is kind)
 
     return tuple(
         Told(
             n=line.n,
             at_s=line.at_s,
-            lane=visible(lane_of(line)),
-            type=visible(line.type),
-            text=visible(line.text),
+            lane=lane_of(line),
+            type=line.type,
+            text=line.text,
             alarm=line.type in ALARMS,
             in_doubt=open_at(index, Open.DOUBT),
             owed=open_at(index, Open.OWED),
@@ -119,7 +130,7 @@ class _Drawing:
     title: str
     axis: Axis | None = None
     beside: int = 0
-    layout: Layout = ALONE
+    look: Look = ALONE
     lanes: list[str] = field(init=False)
     rows: Sequence[int] = field(init=False)
     moments: Axis = field(init=False)
@@ -137,7 +148,7 @@ class _Drawing:
     def drawn(self, *, style: str) -> str:
         width = max([self._lane_x(len(self.lanes)), *map(self._right, self.lines)]) + 16
         height = TOP + ROW * (len(self.moments.at_s) + 1) + 16
-        title = _text(self.title)
+        title = self._text(self.title)
         parts = [
             f'<svg xmlns="http://www.w3.org/2000/svg" class="picture" width="{width}"'
             f' height="{height}" viewBox="0 0 {width} {height}" role="img" aria-label="{title}">',
@@ -147,7 +158,7 @@ class _Drawing:
             *self._pauses(width),
             *(self._bar(span, track) for span, track in self.tracks),
             *(part for n, line in enumerate(self.lines) for part in self._row(self.rows[n], line)),
-            _legend(height),
+            self._legend(height),
             "</svg>",
         ]
         return "\n".join(filter(None, parts))
@@ -155,7 +166,8 @@ class _Drawing:
     def _heads(self, height: int) -> Iterator[str]:
         for n, lane in enumerate(self.lanes):
             x = self._lane_x(n)
-            yield f'<text class="head" x="{x}" y="{TOP - 14}">{_text(lane)}</text>'
+            name = self._text(self.look.names(lane) if lane in (USER, AGENT) else lane)
+            yield f'<text class="head" x="{x}" y="{TOP - 14}">{name}</text>'
             x, ends = x - 8, height - 30
             yield f'<line class="lane" x1="{x}" x2="{x}" y1="{TOP - 8}" y2="{ends}"/>'
 
@@ -175,7 +187,7 @@ class _Drawing:
         kind = lane if lane in (USER, AGENT) else "service"
         look = "alarm" if line.type in ALARMS else kind
         yield f'<text class="time" x="12" y="{y + 16}">{line.at_s:7.2f} s</text>'
-        yield f"<g><title>{_text(f'{line.type} {line.text}')}</title>"
+        yield f"<g><title>{self._text(f'{line.type} {line.text}')}</title>"
         yield (
             f'<rect class="{look}" x="{x}" y="{y}" rx="4" width="{self._width(line)}"'
             f' height="{ROW - 4}"/>'
@@ -186,23 +198,36 @@ class _Drawing:
         first, last = self.rows[span.first], self.rows[span.last]
         x, y = TIME + (BAR + 2) * track, TOP + ROW * first
         return (
-            f"<g><title>{_text(span.what)}: {SAID[span.kind]}</title>"
+            f"<g><title>{self._text(span.what)}: {escape(self.look.names(span.kind))}</title>"
             f'<rect class="{span.kind}" x="{x}" y="{y}" width="{BAR}"'
             f' height="{ROW * (last - first + 1) - 4}" rx="3"/></g>'
         )
 
     def _lane_x(self, number: int) -> int:
-        return self.left + self.layout.lane * number
+        return self.left + self.look.lane * number
 
     def _shown(self, line: Line) -> str:
-        text, most = visible(line.text), self.layout.letters
+        text, most = self.look.seen(line.text), self.look.letters
         return text if len(text) <= most else f"{text[: most - 1]}…"
 
     def _width(self, line: Line) -> int:
-        return max(self.layout.lane - 16, round(LETTER * len(self._shown(line))) + 14)
+        return max(self.look.lane - 16, round(LETTER * len(self._shown(line))) + 14)
 
     def _right(self, line: Line) -> int:
         return self._lane_x(self.lanes.index(lane_of(line))) + self._width(line)
+
+    def _text(self, text: str) -> str:
+        return escape(self.look.seen(text))
+
+    def _legend(self, height: int) -> str:
+        y, doubt = height - 14, escape(self.look.names(Open.DOUBT))
+        x = 48 + round(LETTER * len(doubt))
+        return (
+            f'<rect class="doubt" x="12" y="{y - 9}" width="10" height="10"/>'
+            f'<text x="28" y="{y}">{doubt}</text>'
+            f'<rect class="owed" x="{x}" y="{y - 9}" width="10" height="10"/>'
+            f'<text x="{x + 16}" y="{y}">{escape(self.look.names(Open.OWED))}</text>'
+        )
 
 
 def _tracks(found: Sequence[Span]) -> Iterator[tuple[Span, int]]:
@@ -216,17 +241,3 @@ def _tracks(found: Sequence[Span]) -> Iterator[tuple[Span, int]]:
         else:
             free_after.append(span.last)
         yield span, min(track, TRACKS_MAX - 1)
-
-
-def _text(text: str) -> str:
-    return escape(visible(text))
-
-
-def _legend(height: int) -> str:
-    y = height - 14
-    return (
-        f'<rect class="doubt" x="12" y="{y - 9}" width="10" height="10"/>'
-        f'<text x="28" y="{y}">in doubt</text>'
-        f'<rect class="owed" x="104" y="{y - 9}" width="10" height="10"/>'
-        f'<text x="120" y="{y}">release owed</text>'
-    )
