@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from landed.console.seal import Kept, Link, Seal
+from landed.console.trials import Trials
 from landed.console.words import say
 from landed.runtime.runtime import Runtime
 from landed.server.asking import Here
@@ -81,6 +82,7 @@ class Console:
     templates: Environment
     pages: tuple[Page, ...]
     streams: Streams = field(default_factory=Streams)
+    trials: Trials = field(default_factory=Trials)
 
     @property
     def now(self) -> float:

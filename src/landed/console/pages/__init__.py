@@ -4,10 +4,11 @@ To add pages, write `pages/NOUN.py` with a tuple `PAGES` of `Page`, and name it 
 that of the navigation.
 """
 
-from landed.console.pages import signing, waiting
+from landed.console.pages import signing, trying, waiting
 from landed.console.visit import Page
 
 PAGES: tuple[Page, ...] = (
     *waiting.PAGES,
+    *trying.PAGES,
     *signing.PAGES,
 )

@@ -6,11 +6,11 @@ plan or an operation is not here but in `core.sentences` and `core.plan_sentence
 
 from collections.abc import Mapping
 
-from landed.console.words import common
+from landed.console.words import common, trying
 
 LANGUAGES = ("en", "es")
 
-WORDS: Mapping[str, tuple[str, str]] = {**common.WORDS}
+WORDS: Mapping[str, tuple[str, str]] = {**common.WORDS, **trying.WORDS}
 
 
 def say(language: str, key: str, **fields: object) -> str:

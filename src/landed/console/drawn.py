@@ -1,0 +1,49 @@
+"""Timelines on a page: the picture, and the same lines as a table for whoever cannot see it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from markupsafe import Markup
+
+from landed.console.shown import visible
+from landed.testing.axis import axis_of
+from landed.testing.picture import ALONE, BESIDE, Look, Told, inline, told
+from landed.testing.timeline import Line
+
+Say = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """A timeline as a page shows it: what the picture is of, the picture, and its lines."""
+
+    title: str
+    picture: Markup
+    rows: tuple[Told, ...]
+
+
+def drawn(lines: Sequence[Line], *, title: str, say: Say) -> Drawn:
+    """Return a timeline, drawn; `say` are the words of the page."""
+    return _drawn(inline(lines, title=title, look=_look(ALONE, say)), lines, title)
+
+
+def drawn_beside(timelines: Sequence[tuple[str, Sequence[Line]]], *, say: Say) -> list[Drawn]:
+    """Return timelines that share one time axis, each with its title."""
+    axis, look = axis_of(*(lines for _, lines in timelines)), _look(BESIDE, say)
+    return [
+        _drawn(inline(lines, title=title, axis=axis, beside=n, look=look), lines, title)
+        for n, (title, lines) in enumerate(timelines)
+    ]
+
+
+def _drawn(picture: str, lines: Sequence[Line], title: str) -> Drawn:
+    # All that is text in it was made visible and escaped where it was drawn.
+    return Drawn(title=title, picture=Markup(picture), rows=told(lines))
+
+
+def _look(look: Look, say: Say) -> Look:
+    return replace(
+        look,
+        seen=lambda text: str(visible(text)),
+        names=lambda name: say(f"picture.{name}"),
+    )
