@@ -150,6 +150,8 @@ async def _visit(console: Console, page: Page, request: Request) -> Visit:
 
 
 def _refused(console: Console, page: Page, visit: Visit | None, error: ProblemError) -> Response:
+    if page.live:
+        return Response(status_code=204)
     if error.kind == "unauthenticated" and page.method == "GET":
         return sign_out(RedirectResponse(f"{ROOT}/sign-in", status_code=303))
     return problem_page(console, error, None if page.open else visit)

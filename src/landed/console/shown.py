@@ -2,7 +2,8 @@
 
 Every value that a template prints goes through `visible` (it is Jinja's `finalize`), so that no
 template can forget it: characters that turn the direction of the text, that have no width, that a
-terminal obeys, and letters of another alphabet inside a Latin word stand as `⟨U+202E⟩`.
+terminal obeys, and letters of another alphabet inside a Latin word stand as `<U+202E>`. What is
+hidden is what `core.visible` says, for every face alike.
 """
 
 import json
@@ -15,14 +16,11 @@ from typing import Any
 from markupsafe import Markup
 
 from landed.core.sentences import money
+from landed.core.visible import line
 
 TEXT_MAX = 20_000  # characters of one value on a page
 MARKS_MAX = 2  # accents on one letter; more are piled up to hide what stands around them
 
-_PLAIN = frozenset("\n\t")
-_UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
-# Letters and marks that look like nothing, though Unicode calls them letters.
-_BLANK = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5")
 # Whatever is in none of these ranges (Latin, punctuation, arrows) is looked at one by one.
 _ODD = re.compile(
     "[^\n\t -~\u00a1-\u00ac\u00ae-\u024f\u2010-\u2027\u2030-\u205e\u20ac\u2190-\u21ff]"
@@ -39,7 +37,7 @@ def visible(value: object) -> object:
     text = "" if value is None else str(value)
     if len(text) > TEXT_MAX:
         text = f"{text[:TEXT_MAX]}… (+{len(text) - TEXT_MAX})"
-    return _escaped(text) if _ODD.search(text) else text
+    return "\n".join(map(_escaped, text.split("\n"))) if _ODD.search(text) else text
 
 
 def plain(value: object) -> str:
@@ -74,22 +72,19 @@ def rows(values: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
 
 
 def _escaped(text: str) -> str:
+    text = line(text)
     mixed = _mixed(text)
     out: list[str] = []
     marks = 0
     for place, character in enumerate(text):
         marks = marks + 1 if unicodedata.category(character).startswith("M") else 0
-        hidden = _is_unseen(character) or marks > MARKS_MAX or place in mixed
-        out.append(f"⟨U+{ord(character):04X}⟩" if hidden else character)
+        hidden = _is_odd_space(character) or marks > MARKS_MAX or place in mixed
+        out.append(f"<U+{ord(character):04X}>" if hidden else character)
     return "".join(out)
 
 
-def _is_unseen(character: str) -> bool:
-    if character in _PLAIN or " " <= character <= "~":
-        return False
-    category = unicodedata.category(character)
-    is_blank = category == "Zs" or character in _BLANK or "\ufe00" <= character <= "\ufe0f"
-    return category in _UNSEEN or is_blank
+def _is_odd_space(character: str) -> bool:
+    return character != " " and unicodedata.category(character) == "Zs"
 
 
 def _mixed(text: str) -> frozenset[int]:

@@ -4,10 +4,13 @@ A page is a function of a `Visit`. It reads through `visit.here`, so that what i
 absent, and answers with `visit.show(template)` or `visit.go(path)`.
 """
 
+import asyncio
 import hmac
-from collections.abc import Awaitable, Callable, Mapping
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from jinja2 import Environment
@@ -22,6 +25,10 @@ from landed.server.asking import Here
 from landed.server.auth import Authenticate, Identity, Role
 from landed.server.problems import KINDS, ProblemError
 
+log = logging.getLogger("landed")
+
+T = TypeVar("T")
+
 ROOT = "/console"
 FIELDS_MAX = 50
 
@@ -31,7 +38,8 @@ class Page:
     """A page or a form's goal: where it is, what answers, and who may be there.
 
     `path` is below `/console`. With `nav`, a key of the words, it stands in the navigation. An
-    `open` one needs no sign-in, and no CSRF value.
+    `open` one needs no sign-in, and no CSRF value. A `live` one is a stream for a page that is
+    there already: whom it is not for gets nothing.
     """
 
     path: str
@@ -40,6 +48,7 @@ class Page:
     role: Role = Role.PERSON
     nav: str = ""
     open: bool = False
+    live: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -50,20 +59,22 @@ class Streams:
     all_max: int = 200
     of: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
 
-    def enter(self, who: Identity) -> bool:
-        """Count one more, and say whether there was room for it."""
+    def has_room(self, who: Identity) -> bool:
+        """Whether one more may be opened."""
         named = (who.tenant, who.principal)
-        if self.of.get(named, 0) >= self.each_max or sum(self.of.values()) >= self.all_max:
-            return False
-        self.of[named] = self.of.get(named, 0) + 1
-        return True
+        return self.of.get(named, 0) < self.each_max and sum(self.of.values()) < self.all_max
 
-    def leave(self, who: Identity) -> None:
-        """Count one less."""
+    @contextmanager
+    def one_of(self, who: Identity) -> Generator[None]:
+        """Count one more for as long as the block runs."""
         named = (who.tenant, who.principal)
-        self.of[named] -= 1
-        if not self.of[named]:
-            del self.of[named]
+        self.of[named] = self.of.get(named, 0) + 1
+        try:
+            yield
+        finally:
+            self.of[named] -= 1
+            if not self.of[named]:
+                del self.of[named]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +94,23 @@ class Console:
     pages: tuple[Page, ...]
     streams: Streams = field(default_factory=Streams)
     trials: Trials = field(default_factory=Trials)
+    going_on: "set[asyncio.Task[Any]]" = field(default_factory=set["asyncio.Task[Any]"])
+
+    async def carried(self, verb: Coroutine[Any, Any, T], *, patience_s: float) -> T | None:
+        """Return what a verb comes to, None where it is not over within `patience_s`.
+
+        It goes on whether or not anybody waits. Raises what it raises within that time.
+        """
+        carrying = asyncio.ensure_future(verb)
+        self.going_on.add(carrying)
+        carrying.add_done_callback(self._over)
+        await asyncio.wait({carrying}, timeout=patience_s)
+        return carrying.result() if carrying.done() else None
+
+    def _over(self, carried: "asyncio.Task[Any]") -> None:
+        self.going_on.discard(carried)
+        if not carried.cancelled() and (error := carried.exception()) is not None:
+            log.info("what was pressed came to an error: %s", error)
 
     @property
     def now(self) -> float:

@@ -13,7 +13,7 @@ from landed.core.changes import Kind
 from landed.core.errors import ProposalError
 from landed.core.key import Ask
 from landed.core.operation import Operation
-from landed.core.plan import PlanState
+from landed.core.plan import Plan, PlanState
 from landed.core.session import Input, input_of
 from landed.core.value import PlanValue
 from landed.runtime.listing import principal_of
@@ -53,12 +53,16 @@ class Here:
 
     async def plan(self, id: str) -> PlanValue:
         """Return a plan of theirs, or one that they administer; raises `ProblemError`."""
+        return await self.rt.plan((await self.record(id)).id, tenant=self.who.tenant)
+
+    async def record(self, id: str) -> Plan:
+        """Return the record of such a plan, and nothing around it; raises `ProblemError`."""
         try:
-            value = await self.rt.plan(id, tenant=self.who.tenant)
+            held = await self.rt.driver.reader.plan(id, tenant=self.who.tenant)
         except ProposalError:
             raise absent() from None
-        if value.principal in ("", self.who.principal) or await self.administers():
-            return value
+        if held.principal in ("", self.who.principal) or await self.administers():
+            return held
         raise absent()
 
     async def operation(self, id: str) -> Operation:

@@ -4,11 +4,25 @@ To add pages, write `pages/NOUN.py` with a tuple `PAGES` of `Page`, and name it 
 that of the navigation.
 """
 
-from landed.console.pages import signing, trying, waiting
+from landed.console.pages import (
+    cases,
+    lists,
+    live,
+    plans,
+    questions,
+    signing,
+    trying,
+    waiting,
+)
 from landed.console.visit import Page
 
 PAGES: tuple[Page, ...] = (
     *waiting.PAGES,
+    *lists.PAGES,
+    *plans.PAGES,
+    *live.PAGES,
+    *questions.PAGES,
+    *cases.PAGES,
     *trying.PAGES,
     *signing.PAGES,
 )

@@ -6,11 +6,16 @@ plan or an operation is not here but in `core.sentences` and `core.plan_sentence
 
 from collections.abc import Mapping
 
-from landed.console.words import common, trying
+from landed.console.words import common, decisions, trying
 
 LANGUAGES = ("en", "es")
 
-WORDS: Mapping[str, tuple[str, str]] = {**common.WORDS, **trying.WORDS}
+_PARTS = (
+    common.WORDS,
+    decisions.WORDS,
+    trying.WORDS,
+)
+WORDS: Mapping[str, tuple[str, str]] = {key: both for part in _PARTS for key, both in part.items()}
 
 
 def say(language: str, key: str, **fields: object) -> str:
