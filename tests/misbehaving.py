@@ -253,13 +253,12 @@ FOCI: Mapping[str, Callable[[random.Random, Drawn], Drawn]] = {
 
 @dataclass(slots=True, eq=False)
 class _Known:
-    """What the service knows of one call: when it took it, when that shows, at which position."""
+    """What the service knows of one call: when it took it, and when that lands and shows."""
 
     first_at: float
     what: object
     result: dict[str, Any]
     lands_at: float
-    position: int
 
 
 @dataclass(slots=True, eq=False)
@@ -368,7 +367,7 @@ class Service:
         if kind == "refused":
             raise RefusedError("no")
         if kind == "silent":
-            return Acknowledged(result={"id": "none"}, position=self._position())
+            return Acknowledged(result={"id": "none"}, position=self._written(self.now))
         if kind == "receipt_never":
             return Acknowledged(result={"id": "none"}, accepted=True)
         later_s = self.drawn.promises["settlement_lag_s"] / 2 if kind == "receipt_later" else 0.0
@@ -385,11 +384,12 @@ class Service:
                 await asyncio.sleep(mishap.seconds)  # virtual time
             case "copied":
                 self.world.spawn(self._copy(call, what, mishap.seconds))
-            case "receipt_later":
-                return Acknowledged(result=known.result, accepted=True)
             case _:
                 pass
-        position = known.position if self.drawn.positions else None
+        if known.lands_at > self.now:
+            # A position is that of a write; of what is still to land there is none to tell.
+            return Acknowledged(result=known.result, accepted=True)
+        position = self._position_at(known.lands_at) if self.drawn.positions else None
         return Acknowledged(result=known.result, position=position)
 
     async def _copy(self, call: Call, what: object, seconds: float) -> None:
@@ -423,14 +423,17 @@ class Service:
             what=what,
             result={"id": id},
             lands_at=self.now + later_s,
-            position=self._position(),
         )
+        self._written(known.lands_at)
         self._landing.setdefault(call.operation, []).append(known)
         return known
 
-    def _position(self) -> int:
-        self._entries.append(self.now)
-        return len(self._entries)
+    def _written(self, at: float) -> int:
+        self._entries.append(at)
+        return self._position_at(at)
+
+    def _position_at(self, at: float) -> int:
+        return sum(entry <= at for entry in self._entries)
 
     def _forget(self, key: str) -> None:
         kept_s = self.drawn.promises.get("retention_s")
@@ -500,7 +503,7 @@ class Service:
     def _as_of(self, call: Call, at: float) -> LookOutcome:
         position = None
         if self.drawn.positions:
-            position = sum(entry <= at for entry in self._entries)
+            position = self._position_at(at)
         for known in self._landing.get(call.operation, ()):
             if known.lands_at <= at:
                 return Found(result=known.result, position=position)

@@ -305,6 +305,12 @@ def test_so_it_is_where_drawing_seldom_gets(focus: str) -> None:
     assert focus != "closing" or CLOSINGS - seen.mishaps == set()
 
 
+@pytest.mark.req("S4-36", "S4-37")
+@pytest.mark.parametrize("seed", [1904, 2849])
+def test_so_it_is_in_worlds_that_once_showed_a_fault(seed: int) -> None:
+    sweep(range(seed, seed + 1))
+
+
 @pytest.mark.services
 @pytest.mark.timeout(1_800)
 @pytest.mark.req("S4-36", "S4-37", "S4-47")

@@ -362,6 +362,22 @@ def test_not_visible_yet_is_told_from_did_not_happen_by_the_position(seen, ackno
     assert _absorbed(op, READ_BACK, back).state is state
 
 
+@pytest.mark.req("S4-35")
+@pytest.mark.fault("X50")
+@pytest.mark.parametrize(
+    ("changes", "state"),
+    [
+        ({"tries": 2}, State.ACCEPTED),
+        ({"tries": 1, "restored": 1}, State.ACCEPTED),
+        ({"tries": 2, "unsent": (1,)}, State.FAILED),
+    ],
+)
+def test_a_position_is_that_of_one_send_and_another_may_still_be_on_its_way(changes, state):
+    op = operation(State.ACCEPTED, position=7, **changes)
+    back = looked(Absent(position=8), question=Question.READ_BACK)
+    assert _absorbed(op, READ_BACK, back).state is state
+
+
 @pytest.mark.req("S4-32")
 @pytest.mark.parametrize("question", [Question.LOOKUP, Question.CLOSE])
 @pytest.mark.parametrize("state", [State.ACCEPTED, State.UNKNOWN, State.ASSUMED, State.UNDECIDED])

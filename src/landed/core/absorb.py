@@ -299,8 +299,13 @@ def _closed(operation: Operation, contract: Contract, back: Looked) -> bool:
 
 
 def _behind(operation: Operation, contract: Contract, back: Looked) -> bool:
-    """Whether a read-back was made at or after the position the service acknowledged."""
+    """Whether a read-back was made at or after the position the service acknowledged.
+
+    That says something about the send which it answered; another may still be on its way.
+    """
     if back.question is not Question.READ_BACK or not isinstance(back.outcome, Absent):
+        return False
+    if not _is_only_send(operation):
         return False
     seen, acknowledged = back.outcome.position, operation.position
     return seen is not None and acknowledged is not None and seen >= acknowledged

@@ -15,7 +15,8 @@ from landed.core.canonical import Json
 class Acknowledged:
     """The service answered yes.
 
-    `position` is the service's own version or sequence number of the write, where it gives one.
+    `position` is the service's own version or sequence number of the write, where it gives one: a
+    read at or after it that does not show the effect is taken for a no, however soon it is made.
     `complete` is False when the effect was ended early and may have happened in part.
     `accepted` says that the answer is a receipt only (a 202): the effect is still to come.
     """
