@@ -45,8 +45,12 @@ class Receiver:
     scripts: Sequence[Script]
     port: int = 0
     requests: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
+    serving: "set[asyncio.Task[Any]]" = field(default_factory=set)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self.serving.add(task)
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             headers = {
@@ -60,8 +64,11 @@ class Receiver:
             await self.scripts[number](writer)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
+        except asyncio.CancelledError:
+            pass  # `receiving` is over: a script that hangs is ended with it.
         finally:
             writer.close()
+            self.serving.discard(task)
 
     @property
     def url(self) -> str:
@@ -92,6 +99,9 @@ async def receiving(*scripts: Script) -> AsyncIterator[Receiver]:
         yield receiver
     finally:
         server.close()
+        for task in (hanging := [*receiver.serving]):
+            task.cancel()
+        await asyncio.gather(*hanging)
 
 
 QUICK = Tries(most=4, try_s=2.0, within_s=100.0, backoff=Backoff(first_s=2.0, longest_s=60.0))
