@@ -1,5 +1,6 @@
 """Timelines on a page: the picture, and the same lines as a table for whoever cannot see it."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,8 @@ from landed.testing.picture import ALONE, BESIDE, Look, Told, inline, told
 from landed.testing.timeline import Line
 
 Say = Callable[[str], str]
+
+_TURN = re.compile(r"turn-[0-9a-z]{20,}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +27,7 @@ class Drawn:
 
 def drawn(lines: Sequence[Line], *, title: str, say: Say) -> Drawn:
     """Return a timeline, drawn; `say` are the words of the page."""
-    return _drawn(inline(lines, title=title, look=_look(ALONE, say)), lines, title)
+    return _drawn(inline(_short(lines), title=title, look=_look(ALONE, say)), lines, title)
 
 
 def drawn_beside(timelines: Sequence[tuple[str, Sequence[Line]]], *, say: Say) -> list[Drawn]:
@@ -34,6 +37,16 @@ def drawn_beside(timelines: Sequence[tuple[str, Sequence[Line]]], *, say: Say) -
         _drawn(inline(lines, title=title, axis=axis, beside=n, look=look), lines, title)
         for n, (title, lines) in enumerate(timelines)
     ]
+
+
+def _short(lines: Sequence[Line]) -> list[Line]:
+    """Return the lines with a number for each turn, where ids would leave no room for words."""
+    numbers: dict[str, str] = {}
+
+    def number(found: re.Match[str]) -> str:
+        return numbers.setdefault(found[0], f"T{len(numbers) + 1}")
+
+    return [replace(line, text=_TURN.sub(number, line.text)) for line in lines]
 
 
 def _drawn(picture: str, lines: Sequence[Line], title: str) -> Drawn:

@@ -83,6 +83,12 @@ class Auditor:
     async def trace(self, record: Record, *, now: float, language: str = "en") -> Trace:
         """Return what a record is, and its links within its session."""
         records = await self.reader.records(tenant=record.tenant, session=record.session)
+        return await self.trace_among(record, records, now=now, language=language)
+
+    async def trace_among(
+        self, record: Record, records: Sequence[Record], *, now: float, language: str = "en"
+    ) -> Trace:
+        """Return what a record is, and its links among these records of its session."""
         held = [await self._as_taken(each) for each in records]
         (itself,) = [each for each in held if each.id == record.id] or [record]
         return trace(itself, held, self.reader.contracts, now=now, language=language)
@@ -133,7 +139,7 @@ class Auditor:
             if entry.body is not None and needle in entry.body:
                 ids[entry.id] = None
         records = [record for record in await self._load(ids) if record.kind in _CALLS]
-        for where in (_named, _spoken_of):
+        for where in (known_by, _spoken_of):
             if found := [record for record in records if text in where(record)]:
                 return tuple(found[:FOUND_MAX])
         return ()
@@ -195,7 +201,7 @@ def _is_text(text: str) -> bool:
     return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
-def _named(record: Record) -> set[str]:
+def known_by(record: Record) -> set[str]:
     """Return what a call is known by at its service: its key, and whatever its answer says."""
     result = (record.changing if record.kind is Kind.OPERATION else record.frozen).get("result")
     return {str(record.frozen.get("key", "")), *_leaves(result)} - {""}

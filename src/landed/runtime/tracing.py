@@ -92,6 +92,12 @@ def trace(
     )
 
 
+def spoken_of(record: Record) -> tuple[str, ...]:
+    """Return the ids that a record names by itself, without a look at any other."""
+    pairs = _SPEAKS.get(record.kind, _of_nothing)(record, {})
+    return tuple(id for _, id in pairs if id and id != record.id)
+
+
 def _climb(id: str, speaks: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str, str]]:
     """Yield who speaks of what, directly or not, each once, going deep first."""
     seen = {id}

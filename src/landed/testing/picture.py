@@ -64,6 +64,7 @@ class Told:
 
     n: int
     at_s: float
+    after: str
     lane: str
     type: str
     text: str
@@ -106,6 +107,7 @@ def told(lines: Sequence[Line]) -> tuple[Told, ...]:
         Told(
             n=line.n,
             at_s=line.at_s,
+            after=since(line.at_s).strip(),
             lane=lane_of(line),
             type=line.type,
             text=line.text,
@@ -120,6 +122,16 @@ def told(lines: Sequence[Line]) -> tuple[Told, ...]:
 def lane_of(line: Line) -> str:
     """Return whose lane a line stands in: `user`, `agent`, or the name of a service."""
     return LANE_OF.get(line.type, line.type)
+
+
+def since(seconds: float) -> str:
+    """Return how long after the beginning something was, as a column of times has it."""
+    if seconds < 1000:
+        return f"{seconds:7.2f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    return f"{days} d {hours:02}:{minutes:02}" if days else f"{hours:02}:{minutes:02}:{rest:02}"
 
 
 @dataclass(slots=True, eq=False)
@@ -177,7 +189,7 @@ class _Drawing:
             if waited := self.moments.pause_s(row):
                 y = TOP + ROW * row - 2
                 yield (
-                    f'<g><title>{waited:.2f} s later</title><line class="pause" x1="12"'
+                    f'<g><title>+ {since(waited).strip()}</title><line class="pause" x1="12"'
                     f' x2="{width - 12}" y1="{y}" y2="{y}"/></g>'
                 )
 
@@ -186,7 +198,7 @@ class _Drawing:
         x, y = self._lane_x(self.lanes.index(lane)), TOP + ROW * row
         kind = lane if lane in (USER, AGENT) else "service"
         look = "alarm" if line.type in ALARMS else kind
-        yield f'<text class="time" x="12" y="{y + 16}">{line.at_s:7.2f} s</text>'
+        yield f'<text class="time" x="12" y="{y + 16}">{since(line.at_s)}</text>'
         yield f"<g><title>{self._text(f'{line.type} {line.text}')}</title>"
         yield (
             f'<rect class="{look}" x="{x}" y="{y}" rx="4" width="{self._width(line)}"'

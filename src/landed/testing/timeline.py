@@ -4,7 +4,7 @@ It is rendered from the journal's own events and the services' own logs, so that
 another story than they do.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from landed.core.canonical import Json
@@ -114,7 +114,11 @@ class Timeline:
 
 async def replayed(store: Store, *, tenant: str, session: str) -> Timeline:
     """Return the timeline of a session as its journal tells it; nothing is claimed."""
-    records = await Reader(store=store).records(tenant=tenant, session=session)
+    return await retold(store, await Reader(store=store).records(tenant=tenant, session=session))
+
+
+async def retold(store: Store, records: Sequence[Record]) -> Timeline:
+    """Return the timeline of some records as their journal tells it; nothing is claimed."""
     told: list[tuple[Entry, Record]] = []
     for record in records:
         for entry in await store.journal(record=record.id, limit=ENTRIES_MAX):

@@ -8,6 +8,7 @@ from landed.console.pages import (
     cases,
     lists,
     live,
+    operation,
     plans,
     questions,
     signing,
@@ -23,6 +24,7 @@ PAGES: tuple[Page, ...] = (
     *live.PAGES,
     *questions.PAGES,
     *cases.PAGES,
+    *operation.PAGES,
     *trying.PAGES,
     *signing.PAGES,
 )

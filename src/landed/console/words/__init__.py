@@ -6,13 +6,14 @@ plan or an operation is not here but in `core.sentences` and `core.plan_sentence
 
 from collections.abc import Mapping
 
-from landed.console.words import common, decisions, trying
+from landed.console.words import common, decisions, reading, trying
 
 LANGUAGES = ("en", "es")
 
 _PARTS = (
     common.WORDS,
     decisions.WORDS,
+    reading.WORDS,
     trying.WORDS,
 )
 WORDS: Mapping[str, tuple[str, str]] = {key: both for part in _PARTS for key, both in part.items()}
