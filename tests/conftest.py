@@ -1,6 +1,7 @@
 """What every test run shares: the plugins, Hypothesis without chance or stopwatch, a Postgres."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +19,11 @@ settings.register_profile("deep", deadline=None, max_examples=5_000)
 settings.load_profile("house")
 
 
+TESTS = Path(__file__).parent
+COVERED = ("core", "runtime", "telemetry")
+FAR_AND_WIDE = {"test_explorer.py", "test_explored_minds.py"}
+
+
 @pytest.fixture(scope="session")
 def server() -> "Iterator[Server]":
     """A Postgres server, started for the first test that asks for it."""
@@ -33,3 +39,11 @@ def url(server: "Server") -> Iterator[str]:
     place = server.database()
     yield place
     server.give_back(place)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Measure the coverage of core where core is tested: tracing everything doubles all else."""
+    for item in items:
+        room = item.path.relative_to(TESTS).parts[0]
+        if room not in COVERED or item.path.name in FAR_AND_WIDE:
+            item.add_marker(pytest.mark.no_cover)

@@ -8,7 +8,7 @@ from landed.core.absorb import Question
 from landed.core.arrival import AskedAgain, LookNow, Proposed, Told, Withdraw
 from landed.core.changes import Hold
 from landed.core.doubt import PAUSES_S
-from landed.core.next import what_next
+from landed.core.next import what_next, what_was_said
 from landed.core.operation import Operation, Source, State
 from landed.core.outcome import (
     Absent,
@@ -490,3 +490,16 @@ def test_a_lap_changes_nothing_that_it_was_given():
     decided = what_next(view, RULES, SOON)
     assert what_next(view, RULES, SOON) == decided
     assert given == view.operations == before
+
+
+# Who only writes down what was said.
+
+
+def test_without_tools_what_arrived_is_written_down_and_nothing_is_begun():
+    said = scope(SENT, arrivals=(replied(AnswerLost(reason="the line is dead")),))
+    assert events(what_next(said, RULES, SOON)) == ["op-a1 answer_lost"]
+    decided = what_was_said(said, RULES, SOON)
+    assert (events(decided), commands(decided)) == (["op-a1 answer_lost"], [])
+    idle = scope(NEW)
+    assert commands(what_next(idle, RULES, SOON)) == ["send op-a1 1"]
+    assert (events(what_was_said(idle, RULES, SOON)), decided.commands) == ([], ())

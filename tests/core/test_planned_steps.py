@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 
-from landed.core.arrival import Checked
+from landed.core.arrival import Checked, Planned
 from landed.core.contract import Freshness
 from landed.core.draft import Draft
 from landed.core.key import unique_names
 from landed.core.operation import Happened, Operation, State
 from landed.core.outcome import Absent, Acknowledged, AnswerLost, Found, NotSent, Refused
 from landed.core.plan import At, Place, PlanEvent, Wanted
-from landed.core.preview import Changed
+from landed.core.preview import Changed, Preview
 from landed.core.rules import RULES
 from landed.core.scope import Check, Watch
 from tests.core.build import SENT_AT, TABLE, operation, scope
-from tests.core.conversation import TOOLS, book, wanting
+from tests.core.conversation import TOOLS, Conversation, book, wanting
 from tests.core.plans import (
     DRAFT,
     ISSUE,
@@ -39,6 +39,17 @@ def sent(office: Office) -> list[tuple[str, dict[str, object]]]:
     """Each call that left for the first time, with its arguments as they left."""
     ids = [move.after.id for move in office.moves if move.event.name == "sent"]
     return [(office.operations[id].tool, dict(office.operations[id].arguments)) for id in ids]
+
+
+# What a preview kept for the send.
+
+
+def test_what_the_preview_kept_is_what_the_send_uses():
+    office = Conversation(tools={**TOOLS, "reserve": replace(TOOLS["reserve"], prepare=True)})
+    kept = Preview(summary="a table", held={"token": "pt_1"})
+    office.lap(Planned(plan=wanting([book()], office.tools, previews=(kept,))))
+    assert office.leaves == ["send op-1 1"]
+    assert office.operations["op-1"].prepared == {"token": "pt_1"}
 
 
 # What a step refers to.
