@@ -131,7 +131,7 @@ def test_after_its_time_a_token_begins_nothing(rig: OfficeRig) -> None:
 
     late, plan = rig.run(script)
     assert (late.problem, late.again) == ("expired", "")
-    assert (plan.state, rig.office.done) == (PlanState.EXPIRED, [])
+    assert (plan.state, rig.office.done) == (PlanState.ABANDONED, [])
 
 
 @pytest.mark.req("S3-15", "S3-13")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from landed.runtime.clock import WallClock
-from tests.server.served import Office, kind_of
+from tests.server.served import Office, commit_of, kind_of
 from tests.server.test_commits import run
 
 REFUND = {"invoice": "4412", "amount_cents": 100}
@@ -72,6 +72,31 @@ def test_what_was_abandoned_is_not_committed() -> None:
         assert dropped.json()["state"] == "abandoned"
         answer = await here.commit(plan)
         assert (kind_of(answer), answer.json()["problem"]) == ((409, "state"), "over")
+
+    run(script)
+
+
+@pytest.mark.req("S3-27", "S3-34")
+def test_an_agent_whose_task_is_over_says_so_and_its_tokens_are_good_no_more() -> None:
+    async def script(here: Office) -> None:
+        said = {"text": "refund it"}
+        heard = (await here.post("/v1/sessions/s1/inputs", said, key="i1")).json()
+        plan = await here.dry_run(who="ana-agent", more={"session": "s1"})
+        asked = {"calls": [{"tool": "refund", "arguments": REFUND}], "input": heard["input"]}
+        kept = (await here.post("/v1/plans/dry-run", asked, who="ana-agent")).json()
+        path = f"/v1/sessions/s1/turns/{heard['turn']}/abandon"
+        assert kind_of(await here.post(path, who="bob")) == (404, "absent")
+        ended = await here.post(path, {"why": "found out otherwise"}, who="ana-agent")
+        assert ended.json() == {"turn": heard["turn"], "plans": [kept["plan_id"]]}
+        assert (await here.post(path, who="ana-agent")).json()["plans"] == []
+        state = (await here.get(f"/v1/plans/{kept['plan_id']}")).json()["state"]
+        assert (state, here.ledger.refunds) == ("abandoned", [])
+        late = await here.post(
+            f"/v1/plans/{kept['plan_id']}/commit", commit_of(kept), who="ana-agent", key="c1"
+        )
+        assert (kind_of(late), late.json()["problem"]) == ((409, "state"), "over")
+        assert (await here.commit(plan, who="ana-agent")).json()["state"] == "done"
+        assert kind_of(await here.post("/v1/sessions/s1/turns/turn-9/abandon")) == (404, "absent")
 
     run(script)
 

@@ -23,7 +23,7 @@ from landed.core.canonical import Json, canonical
 from landed.core.changes import Kind, Record
 from landed.core.errors import IllegalEventError
 from landed.core.key import name_of
-from landed.core.plan import Plan, PlanState
+from landed.core.plan import CLOCK, Plan, PlanState
 from landed.core.preview import Changed
 
 TOKEN_BYTES = 24
@@ -195,7 +195,7 @@ def problem(
         return Problem.TAMPERED
     if not is_for(approval, presented):
         return Problem.MISMATCH
-    if approval.state is ApprovalState.LAPSED and plan.state in _WENT_ON:
+    if approval.state is ApprovalState.LAPSED and plan.state in _WENT_ON and plan.by != CLOCK:
         return Problem.OVER
     if approval.state is not ApprovalState.OPEN:
         return _CLOSED[approval.state]

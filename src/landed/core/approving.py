@@ -20,14 +20,14 @@ from landed.core.approval import (
 from landed.core.arrival import Offering, PlanTold, Presenting
 from landed.core.changes import Hold
 from landed.core.draft import Draft
-from landed.core.plan import PLAN_MOVES, At, Place, Plan, PlanEvent, PlanState
-from landed.core.plan_sentences import BY_OTHER_WORDS, BY_THE_CLOCK
+from landed.core.plan import CLOCK, PLAN_MOVES, At, Place, Plan, PlanEvent, PlanState
+from landed.core.plan_sentences import BY_OTHER_WORDS
 from landed.core.preview import Begins
 from landed.core.question import Question, QuestionEvent, QuestionState
 from landed.core.stopping import stop
+from landed.core.telling import lapses_as, too_late
 from landed.core.undoing import undo_plan
 
-CLOCK = "clock"
 SOMEBODY = "somebody"  # who said yes where nobody is known by name
 
 
@@ -144,7 +144,7 @@ def _use(draft: Draft, approval: Approval, presented: Presented, *, yes: bool) -
             at=draft.now,
         )
         if found is Problem.EXPIRED and plan.expired(draft.now):
-            expire(draft, plan, by=CLOCK, why=BY_THE_CLOCK)
+            expire(draft, plan, by=CLOCK, why=too_late(plan))
         return found
     event = ApprovalEvent.TAKEN if yes else ApprovalEvent.DECLINED
     draft.move_approval(draft.approvals[approval.id], event, by=presented.principal, at=draft.now)
@@ -282,15 +282,15 @@ def lapse_approval(draft: Draft, approval: Approval, *, by: str, why: str) -> No
         return
     plan = draft.plans[approval.plan]
     if draft.now >= approval.answer_by:
-        by, why = CLOCK, BY_THE_CLOCK  # Whatever was said, it was said too late.
+        by, why = CLOCK, too_late(plan)  # Whatever was said, it was said too late.
     draft.move_approval(approval, ApprovalEvent.LAPSED, by=by, at=draft.now)
     if plan.state is PlanState.PROPOSED:
         expire(draft, plan, by=by, why=why)
 
 
 def expire(draft: Draft, plan: Plan, *, by: str, why: str) -> None:
-    """Let a proposed plan expire, with all that was offered for it."""
-    draft.move_plan(plan, PlanEvent.EXPIRED, by=by, why=why)
+    """Let a proposed plan lapse, with all that was offered for it."""
+    draft.move_plan(plan, lapses_as(plan), by=by, why=why)
     close_approvals(draft, plan.id)
 
 

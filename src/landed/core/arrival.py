@@ -87,7 +87,8 @@ class Revised:
 
     `operations` are those done for the revised turn so far, `old_plan` its plan ("" for none),
     `releases` the releases that exist of those operations, `drop` the operations given up in so
-    many words, `seen` the reads made already (tool, identity, place).
+    many words, `seen` the reads made already (tool, identity, place), `unbegun` the other plans of
+    the turn that wait to be begun.
     """
 
     plan: Plan
@@ -99,6 +100,7 @@ class Revised:
     releases: tuple[str, ...] = ()
     drop: frozenset[str] = frozenset()
     seen: tuple[tuple[str, str, Place], ...] = ()
+    unbegun: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

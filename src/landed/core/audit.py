@@ -27,15 +27,13 @@ from landed.core.erasing import erasure_in
 from landed.core.journal import Entry, as_of
 from landed.core.operation import Evidence, Operation, Source, State
 from landed.core.operation_record import from_record
-from landed.core.plan import At, Place, Plan, PlanEvent, Step, plan_from
-from landed.core.plan_sentences import BY_THE_CLOCK
+from landed.core.plan import CLOCK, At, Place, Plan, PlanEvent, Step, plan_from
 from landed.core.preview import preview_plain
 from landed.core.question import question_from
 from landed.core.session import Observation, input_of, observation_of
-from landed.core.telling import summaries
+from landed.core.telling import as_of_now, lapses_as, summaries, too_late
 from landed.core.undo import ReleaseState, made_by, release_from, release_id
 
-CLOCK = "clock"
 RUNTIME = "runtime"
 AGENT = "agent"
 GONE = "what was written then was erased"
@@ -101,7 +99,7 @@ class _Told:
             turn=plan.turn,
             input=plan.input,
             asked=self._words(plan.input),
-            state="expired" if plan.expired(now) else plan.state,
+            state=as_of_now(plan, now).state,
             attempt=plan.attempt,
             made_at=plan.made_at,
             answer_by=plan.answer_by,
@@ -326,9 +324,9 @@ def _expiry(plan: Plan) -> EventRow:
     return EventRow(
         seq=0,
         at=plan.answer_by,
-        event="expired",
+        event=_PLAN_EVENTS[lapses_as(plan)],
         actor=CLOCK,
-        reason=BY_THE_CLOCK,
+        reason=too_late(plan),
         attempt=plan.attempt,
         record=plan.id,
     )

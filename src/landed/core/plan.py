@@ -141,6 +141,8 @@ BORN = {after: event for event, after in PLAN_MOVES[_S.DRAFTED].items()}
 
 STEPS_MAX = 100
 
+CLOCK = "clock"  # who let a plan lapse that nobody answered
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:

@@ -259,6 +259,7 @@ OFFERS = tuple(CAN["en"])
 # Why a question closed without a yes or a no: the two reasons that have sentences of their own.
 BY_THE_CLOCK = "nobody answered in time"
 BY_OTHER_WORDS = "something else was answered"
+NOT_COMMITTED = "nobody committed it in time"
 
 _EXPIRIES = {"": "expired", BY_THE_CLOCK: "expired", BY_OTHER_WORDS: "expired/answer"}
 _BEFORE_A_RUN = ("declined", "expired", "abandoned", "invalid")

@@ -29,9 +29,15 @@ REVISED = "the user changed their mind"
 def revise(draft: Draft, arrival: Revised) -> None:
     """Supersede the old plan and record the new one with all that it owes, in one unit."""
     old_plan = draft.plans.get(arrival.old_plan)
-    if old_plan is not None and PlanEvent.SUPERSEDED in PLAN_MOVES[old_plan.state]:
+    if (
+        old_plan is not None
+        and old_plan.id not in arrival.unbegun
+        and PlanEvent.SUPERSEDED in PLAN_MOVES[old_plan.state]
+    ):
         draft.move_plan(old_plan, PlanEvent.SUPERSEDED, why=arrival.plan.turn)
         close_approvals(draft, old_plan.id)
+    for unbegun in arrival.unbegun:
+        _drop(draft, draft.plans[unbegun], by=arrival.plan.principal)
     old = _done_so_far(draft, arrival)
     revision = draft.rules.pair(
         old,
@@ -56,6 +62,13 @@ def revise(draft: Draft, arrival: Revised) -> None:
     drop_reads(draft, arrival.old_plan)
     for operation in revision.given_up:
         let_go(draft, LetGo(operation=operation.id, reason=REVISED, at=draft.now))
+
+
+def _drop(draft: Draft, plan: Plan, *, by: str) -> None:
+    """Drop what code kept and did not begin: nothing of it is wanted any more as it was shown."""
+    if PlanEvent.ABANDONED in PLAN_MOVES[plan.state]:
+        draft.move_plan(plan, PlanEvent.ABANDONED, by=by, why=REVISED)
+        close_approvals(draft, plan.id)
 
 
 def _steps(plan: Plan | None) -> list[tuple[str, Step]]:

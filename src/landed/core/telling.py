@@ -10,8 +10,14 @@ from typing import TypedDict
 
 from landed.core.contract import Contract, Effect
 from landed.core.operation import Operation, State
-from landed.core.plan import At, Plan, PlanEvent, PlanState
-from landed.core.plan_sentences import BY_THE_CLOCK, ENDINGS, ended, ended_to_model
+from landed.core.plan import CLOCK, PLAN_MOVES, At, Plan, PlanEvent, PlanState
+from landed.core.plan_sentences import (
+    BY_THE_CLOCK,
+    ENDINGS,
+    NOT_COMMITTED,
+    ended,
+    ended_to_model,
+)
 from landed.core.sentences import call_text, fact, sayable
 
 Contracts = Mapping[str, Contract]
@@ -77,10 +83,22 @@ def summaries(plan: Plan) -> tuple[str, ...]:
 
 
 def as_of_now(plan: Plan, now: float) -> Plan:
-    """Return a plan as it reads at a moment: one that nobody answered in time has expired."""
+    """Return a plan as it reads at a moment: what nobody answered or committed in time is over."""
     if not plan.expired(now):
         return plan
-    return replace(plan, state=PlanState.EXPIRED, by="clock", why=BY_THE_CLOCK)
+    state = PLAN_MOVES[plan.state][lapses_as(plan)]
+    return replace(plan, state=state, by=CLOCK, why=too_late(plan))
+
+
+def lapses_as(plan: Plan) -> PlanEvent:
+    """Return how a plan ends that did not begin in time: what code kept is dropped, by its side."""
+    return PlanEvent.ABANDONED if plan.begins else PlanEvent.EXPIRED
+
+
+def too_late(plan: Plan) -> str:
+    """Return why a plan that waited is over by the clock."""
+    waited_for_code = plan.begins and (plan.agreed_by or not plan.needs_yes)
+    return NOT_COMMITTED if waited_for_code else BY_THE_CLOCK
 
 
 def previewed_to_model(plan: Plan) -> str:

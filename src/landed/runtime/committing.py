@@ -1,10 +1,11 @@
-"""The verb by which code, never a model, begins a plan that was previewed and kept.
+"""The verbs by which code, never a model, begins a plan that was kept, or drops what it kept.
 
 A plan token is the capability to begin exactly what was previewed; it is no yes. Where a person has
 to agree, it is good only once they have. It is kept and checked like a yes (`core.approval`): bound
 to one principal, tenant and hash, sealed, usable once, and in vain it uses nothing up.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from landed.core.approval import (
@@ -17,16 +18,20 @@ from landed.core.approval import (
     token_name,
 )
 from landed.core.arrival import Presenting
-from landed.core.errors import ApprovalError, StaleWriteError, UsedBeforeError
+from landed.core.changes import Kind
+from landed.core.errors import ApprovalError, ProposalError, StaleWriteError, UsedBeforeError
 from landed.core.key import commit_name
+from landed.core.plan import PlanEvent, PlanState, plan_from
 from landed.core.value import PlanValue
 from landed.runtime.deciding import NO_SUCH_APPROVAL, TO_OWNER, Deciding, is_token
 from landed.runtime.proposing import PLAN_PATIENCE_S
 
+TASK_OVER = "the task is over"
+
 
 @dataclass(slots=True, eq=False)
 class Committing(Deciding):
-    """The verb for a plan token."""
+    """The verbs for plan tokens."""
 
     async def commit(
         self,
@@ -68,7 +73,34 @@ class Committing(Deciding):
             return await self._ran(approval, patience_s, replayed=problem is Problem.USED)
         raise await self._refused(approval, presented, problem, yes=False)
 
-    # What this verb is made of.
+    async def abandon_turn(
+        self,
+        turn: str,
+        *,
+        why: str = TASK_OVER,
+        principal: str = "",
+        tenant: str = "default",
+    ) -> tuple[str, ...]:
+        """Drop every plan of a turn that has not begun, as the agent's side whose task is over.
+
+        Their tokens, and the yeses to them, are good no more; what is owed stays owed. Returns
+        their ids. Raises `ProposalError` for an unknown turn.
+        """
+        self._check_open()
+        found = await self.driver.store.load(turn)
+        if not found or found[0].kind is not Kind.TURN or found[0].tenant != tenant:
+            raise ProposalError(f"there is no turn {turn!r}")
+        every = await self.driver.reader.records(tenant=tenant, session=found[0].session)
+        plans = [plan_from(record) for record in every if record.kind is Kind.PLAN]
+        dropped: list[str] = []
+        for plan in plans:
+            if plan.turn == turn and plan.state is PlanState.PROPOSED:
+                with suppress(ProposalError):  # It was begun a moment before.
+                    await self._tell(plan, PlanEvent.ABANDONED, by=principal, why=why)
+                    dropped.append(plan.id)
+        return tuple(dropped)
+
+    # What these verbs are made of.
 
     async def _kept(self, plan: str, digest: str, principal: str, tenant: str) -> Approval:
         """Return what is recorded of a plan token; raises `ApprovalError`."""

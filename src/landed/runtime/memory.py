@@ -306,7 +306,10 @@ _NEEDS: Mapping[type[Arrival], Callable[[Any], set[str]]] = {
     Checked: lambda arrival: {arrival.subject},
     CaseRuled: lambda arrival: {arrival.case},
     Heard: lambda arrival: {arrival.back.operation},
-    Revised: lambda arrival: {arrival.old_plan, *arrival.operations, *arrival.releases},
+    Revised: lambda arrival: {
+        *(arrival.old_plan, *arrival.unbegun),
+        *(*arrival.operations, *arrival.releases),
+    },
     Observed: lambda arrival: {arrival.plan},
     Priced: lambda arrival: {arrival.release},
     Answered: lambda arrival: {arrival.question},

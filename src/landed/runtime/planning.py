@@ -42,6 +42,12 @@ Intent = Mapping[str, Json]
 PlanFor = Callable[[Intent], Sequence[Wanted]]
 
 
+# Where a plan is that never began.
+BEFORE_A_RUN = frozenset(
+    {PlanState.PROPOSED, PlanState.DECLINED, PlanState.EXPIRED, PlanState.ABANDONED}
+)
+
+
 def no_plan_for(intent: Intent) -> Sequence[Wanted]:
     """Stand in where an application has no way to make calls of an intent."""
     raise ProposalError(
@@ -211,6 +217,7 @@ class Planner:
             releases=tuple(done.releases),
             drop=frozenset(done.named(drop)),
             seen=done.seen,
+            unbegun=done.unbegun,
         )
         return revised, ready.token
 
@@ -308,6 +315,7 @@ class Done:
 
     turn: str
     plan: Plan | None = None
+    unbegun: tuple[str, ...] = ()
     revised_by: str = ""
     asked_about: bool = False
     heard_in_time: bool = False
@@ -394,7 +402,10 @@ def _done(turn: str, records: Sequence[Record], heard: str) -> Done:
     releases = {r.id: release_from(r) for r in records if r.kind is Kind.RELEASE}
     plans = [plan_from(r) for r in records if r.kind is Kind.PLAN]
     mine = [plan for plan in plans if plan.turn == turn]
-    done = Done(turn=turn, plan=mine[-1] if mine else None)
+    begun = [plan for plan in mine if not (plan.begins and plan.state in BEFORE_A_RUN)]
+    done = Done(turn=turn, plan=next(reversed(begun or mine), None))
+    waits = (plan for plan in mine if plan.begins and plan.state is PlanState.PROPOSED)
+    done.unbegun = tuple(plan.id for plan in waits)
     done.revised_by = next((plan.turn for plan in plans if plan.revises == turn), "")
     questions = [question_from(r) for r in records if r.kind is Kind.QUESTION]
     done.asked_about = done.plan is not None and done.plan.id in {q.subject for q in questions}

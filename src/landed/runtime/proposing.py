@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from landed.core.approval import Purpose, approval_from, approval_id
-from landed.core.approving import CLOCK
 from landed.core.arrival import Planned, Revised
 from landed.core.canonical import Json
 from landed.core.contract import OnExpiry
 from landed.core.erased import erased_on
 from landed.core.errors import ProposalError
 from landed.core.key import Ask, targets_of
-from landed.core.plan import At, Plan, PlanState, Wanted
+from landed.core.plan import CLOCK, At, Plan, PlanState, Wanted
 from landed.core.session import Input
 from landed.core.telling import as_of_now, previewed_to_model, summaries, to_model
 from landed.core.undo import UNDO_WITHIN_S, undoable

@@ -22,6 +22,7 @@ from landed.core.outcome import Found, Listed, ListedEffect, NoAnswer
 from landed.core.tool import Tool
 from landed.core.value import Value
 from landed.runtime.inbox import Inbox
+from landed.runtime.lapsing import LAPSES_EVERY_S, Lapsing
 from landed.runtime.notifying import Notifier
 from landed.runtime.performing import Performing
 from landed.runtime.reconciling import Reconciler
@@ -173,6 +174,7 @@ class Settling(Performing):
             begun.append(self._sweeping(self.settings.sweep_every_s))
         if not self.driver.decides_only:
             begun.append(Reconciler(self.driver, self.worker.lookout, self._swept).rounds())
+            begun.append(self._lapsing())
         if self.notifier is not None:
             self.driver.setting.hear.append(self.notifier.notice)
             begun.append(self.notifier.recall())
@@ -188,6 +190,13 @@ class Settling(Performing):
                 began = self._clock.now()
                 if await self._swept(tool, since.get(tool, 0.0)):
                     since[tool] = max(0.0, began - SWEEPS_BACK_S)
+
+    async def _lapsing(self) -> None:
+        """Let plans that nobody began in time lapse, round after round."""
+        lapsing = Lapsing(self.driver, self.settings.tenants)
+        while self.worker.lost is None:
+            await asyncio.sleep(LAPSES_EVERY_S)
+            await lapsing.round()
 
     async def _swept(self, tool: str, since: float) -> bool:
         """Sweep one tool in a round; whatever goes wrong is logged, and tried in the next one."""

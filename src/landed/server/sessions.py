@@ -7,10 +7,10 @@ from pydantic import BaseModel
 
 from landed.core.errors import ProposalError
 from landed.core.history import View
-from landed.server.asking import Asking, Id, plain, whole
+from landed.server.asking import Asking, Here, Id, plain, whole
 from landed.server.auth import Role
 from landed.server.idempotency import KeyHeader, call_id, key_of
-from landed.server.models import InputBody, instant
+from landed.server.models import InputBody, WhyBody, instant
 from landed.server.plans import BODIES
 from landed.server.problems import absent, documented
 
@@ -34,6 +34,13 @@ class ItemView(BaseModel):
     happened_at: datetime
     recorded_at: datetime
     record: str
+
+
+class DroppedView(BaseModel):
+    """The plans of a turn that were dropped before they began."""
+
+    turn: str
+    plans: list[str]
 
 
 class ReportView(BaseModel):
@@ -85,13 +92,28 @@ async def history(session: Id, here: Asking, view: View = View.CACHE) -> list[It
     ]
 
 
+@router.post("/{session}/turns/{turn}/abandon", responses=documented(*BODIES))
+async def abandon(session: Id, turn: Id, body: WhyBody, here: Asking) -> DroppedView:
+    """End a task: drop every plan of its turn that has not begun; their tokens are good no more."""
+    own = await here.session(plain(session))
+    await _require_there(turn, own, here)
+    try:
+        verb = here.rt.abandon_turn(
+            turn,
+            principal=here.who.principal,
+            tenant=here.who.tenant,
+            **({"why": body.why} if body.why else {}),
+        )
+        return DroppedView(turn=turn, plans=list(await whole(verb)))
+    except ProposalError:
+        raise absent() from None
+
+
 @router.get("/{session}/turns/{turn}/report", responses=documented("unauthenticated", "absent"))
 async def report(session: Id, turn: Id, here: Asking) -> ReportView:
     """Return what the person is told of a turn, and keep that it was told."""
     own = await here.session(plain(session))
-    for record in await here.rt.driver.store.load(plain(turn)):
-        if (record.tenant, record.session) != (here.who.tenant, own):
-            raise absent()
+    await _require_there(turn, own, here)
     try:
         told = await whole(here.rt.report(turn))
     except ProposalError:
@@ -102,3 +124,10 @@ async def report(session: Id, turn: Id, here: Asking) -> ReportView:
         operations=list(told.operations),
         questions=list(told.questions),
     )
+
+
+async def _require_there(turn: str, session: str, here: Here) -> None:
+    """Raise `ProblemError` for a turn of another conversation."""
+    for record in await here.rt.driver.store.load(plain(turn)):
+        if (record.tenant, record.session) != (here.who.tenant, session):
+            raise absent()
