@@ -8,6 +8,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 DEMO := .venv/.installed-demo
 DEV := .venv/.installed-dev
+CHROMIUM := /usr/bin/chromium
 
 .PHONY: demo test test-services lint bench explore chaos clean
 
@@ -17,7 +18,7 @@ demo: $(DEMO)  ## the main job for real: two processes, a lost reply, a kill, on
 test: lint  ## everything that needs no service or browser, at most ten minutes
 	$(PYTEST) -n 2 -m "not services" --cov --session-timeout=590
 
-test-services: $(DEV)  ## what needs services, a browser or minutes, at most an hour
+test-services: $(DEV) $(CHROMIUM)  ## what needs services, a browser or minutes, at most an hour
 	@$(PYTEST) -n 2 --dist worksteal -m services --session-timeout=3500 || { code=$$?; [ $$code -eq 5 ] || exit $$code; \
 	echo "test-services: NO TEST RAN, because none is marked 'services'."; }
 
@@ -36,6 +37,11 @@ explore: $(DEV)  ## the long walk through every state of the pure core
 
 chaos: $(DEV)  ## ten thousand operations through kills, pauses and restarts of Postgres
 	$(BIN)/python -m landed.testing.chaos --store postgres --operations 10000 --lanes 64
+
+# The browser that the tests of the console drive: Debian's own, at the place they look for it.
+$(CHROMIUM):
+	@{ apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; } || { \
+	echo "The tests of the console need Chromium at $@; as root: apt-get install chromium" >&2; exit 1; }
 
 clean:  ## the venv and every cache
 	rm -rf .venv dist .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -36,7 +36,7 @@ def packed() -> bytes:
         command = ["npm", "pack", f"{PACKAGE}@{VERSION}", "--json", "--pack-destination", place]
         said = subprocess.run(command, check=True, capture_output=True, timeout=PACK_MAX_S)
         (row,) = json.loads(said.stdout)
-        return (Path(place) / row["filename"]).read_bytes()
+        return Path(place, row["filename"]).read_bytes()
 
 
 def files_of(package: bytes) -> dict[str, bytes]:

@@ -129,7 +129,7 @@ def test_a_fault_of_ours_says_nothing_of_itself(monkeypatch: pytest.MonkeyPatch)
         async def broken(*_: object, **__: object) -> None:
             raise RuntimeError("the secret is s3cret")
 
-        monkeypatch.setattr(type(here.rt), "plan", broken)
+        monkeypatch.setattr(type(here.rt.driver.reader), "plan", broken)
         answer = await here.get("/v1/plans/plan-1")
         assert kind_of(answer) == (500, "ours")
         assert "s3cret" not in answer.text

@@ -66,8 +66,8 @@ def console_app(
     )
     routes = [_route(console, page) for page in PAGES]
     static = Mount(f"{ROOT}/static", StaticFiles(directory=HERE / "static"))
-    home = Route(ROOT, _home)
-    app = Starlette(routes=[home, static, *routes], exception_handlers=_turned(console))
+    homes = [Route("/", _home), Route(ROOT, _home)]
+    app = Starlette(routes=[*homes, static, *routes], exception_handlers=_turned(console))
 
     def refuse(error: ProblemError) -> Response:
         return problem_page(console, error)
@@ -84,9 +84,7 @@ def beside(console: ASGIApp, api: ASGIApp) -> ASGIApp:
 
     async def both(scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("path", "")
-        if path == "/":
-            await RedirectResponse(ROOT, status_code=303)(scope, receive, send)
-        elif path == ROOT or path.startswith(f"{ROOT}/"):
+        if path in ("/", ROOT) or path.startswith(f"{ROOT}/"):
             await console(scope, receive, send)
         else:
             await api(scope, receive, send)

@@ -11,8 +11,9 @@ import unicodedata
 # A control sequence, whole; of any other escape only what opens it (ECMA-48, 5.3 to 5.6), for what
 # a string such as a title holds may as well be read.
 _SEQUENCES = re.compile(r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]|\x1b[ -/]{0,8}[0-~]")
-# Controls, formats (directions, zero width), halves of characters, ends of lines and paragraphs.
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+# Controls, formats (directions, zero width), what a font may draw as anything, halves of
+# characters, ends of lines and paragraphs.
+_UNSEEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 _BLANKS = {ord(blank): " " for blank in "\t\n\r\v\f"}
 # Blanks that are drawn as nothing at all, though they are letters.
 _EMPTY = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5\ufe0e\ufe0f")

@@ -18,6 +18,9 @@ from landed.tools.function import tool
 SECONDS_MAX = 60
 DEADLINE_S = 90.0
 ABROAD = "abroad"
+THICK = "on thick paper"
+"""What the printer jams at, the first time that it is given to it."""
+
 ASKED_FOR_S = 86_400.0
 """How long it is asked about a parcel before a person is."""
 
@@ -55,17 +58,17 @@ SENT = {
 
 @dataclass(slots=True, eq=False)
 class Courier:
-    """What it did, by the key it came with; `jams` are statements whose first print is refused."""
+    """What it did, by the key it came with, and what it has jammed at."""
 
-    jams: set[str] = field(default_factory=set[str])
+    jammed: set[str] = field(default_factory=set[str])
     done: dict[str, dict[str, Json]] = field(default_factory=dict[str, dict[str, Json]])
     shut: set[str] = field(default_factory=set[str])
     begun: int = 0
 
     async def print(self, key: str, month: str, seconds: int) -> Mapping[str, Json]:
         """Print a statement, in so many seconds; refused before any ink where it jams."""
-        if month in self.jams:
-            self.jams.remove(month)
+        if month.endswith(THICK) and month not in self.jammed:
+            self.jammed.add(month)
             raise RefusedError("the printer is jammed")
         await asyncio.sleep(min(seconds, SECONDS_MAX))
         return self._did(key, {"month": month, "what": f"statement {month}"})
@@ -103,8 +106,8 @@ class Courier:
 
 
 def courier_tools(courier: Courier) -> tuple[Tool, ...]:
-    """Return its tools: print a statement, shred one, send a parcel."""
-    return (*_printing(courier), _sending(courier))
+    """Return its tools: print a statement, shred one, send a parcel, or a postcard."""
+    return (*_printing(courier), _sending(courier), _posting(courier))
 
 
 def _printing(courier: Courier) -> tuple[Tool, ...]:
@@ -168,3 +171,12 @@ def _sending(courier: Courier) -> Tool:
         return await courier.send(key, what, to)
 
     return send_parcel
+
+
+def _posting(courier: Courier) -> Tool:
+    @tool(effect="irreversible", service="courier", escalate_after_s=0.0, says=SENT)
+    async def send_postcard(what: str, to: str) -> Mapping[str, Json]:
+        """Send a postcard, of which nobody can tell afterwards whether it went."""
+        return await courier.send(f"postcard {what} {to}", what, to)
+
+    return send_postcard

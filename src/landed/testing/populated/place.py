@@ -27,7 +27,6 @@ ORDERS = {"4412": 48_000, "4413": 12_950}
 ADDRESSES = {"4412": "Elm 1", "4413": "Calle Mayor 8"}
 REFUNDED_BEFORE = ("4412", 10_000)
 A_DAY_S = 86_400.0
-JAMS = "June"
 
 SETTINGS = Settings(answer_within_s=A_DAY_S, send_within_s=A_DAY_S, drain_s=2.0)
 """A person who looks around has a day for each decision; who ends it does not wait for pages."""
@@ -71,7 +70,7 @@ class World:
 @contextmanager
 def place(person: str, *, language: str = "en") -> Generator[Place]:
     """Open the services, with nothing asked of them yet, and close them at the end."""
-    world, courier = World(), Courier(jams={JAMS})
+    world, courier = World(), Courier()
     with ExitStack() as stack:
         office = invoicing.app(":memory:", MACHINE)
         books = office.state.desk.books

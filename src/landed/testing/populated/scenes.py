@@ -14,12 +14,16 @@ from landed.core.plan import Wanted
 from landed.core.session import Input
 from landed.core.value import PlanValue, Receipt
 from landed.runtime.runtime import Runtime
-from landed.testing.populated.courier import ABROAD
-from landed.testing.populated.place import JAMS
+from landed.testing.populated.courier import ABROAD, THICK
 
 TENANT = "default"
 FIRST = "marta-logo"
 MONTHS = ("July", "August", "September", "October", "November", "December")
+QUESTIONS = (
+    ("parcels", "Send the parcel to Marta's place", "Do you mean Marta's studio, Elm 1?"),
+    ("folder", "Send her the folder too", "Do you mean the blue folder?"),
+    ("call", "Call her when it is there", "Shall I call Marta, or Carla?"),
+)
 A_WHILE_S = 30
 SOON_S = 0.2
 AT_REST_S = 20.0
@@ -122,8 +126,9 @@ async def refunded(stage: Stage) -> None:
 
 async def asked(stage: Stage) -> None:
     """The agent cannot tell what was meant, and asks."""
-    heard = await stage.hear("Send the parcel to Marta's place", "parcels")
-    await stage.rt.ask(heard, "Do you mean Marta's studio, Elm 1?")
+    for session, words, question in QUESTIONS:
+        heard = await stage.hear(words, session)
+        await stage.rt.ask(heard, question)
 
 
 async def mailed(stage: Stage) -> None:
@@ -155,7 +160,7 @@ async def jammed(stage: Stage) -> None:
         "Print the statements of May and June",
         "statements-spring",
         ("print_statement", {"month": "May"}),
-        ("print_statement", {"month": JAMS}),
+        ("print_statement", {"month": f"June, {THICK}"}),
     )
 
 
