@@ -33,11 +33,26 @@ ENTRIES = 1000  # journal entries read at a time
 PAGES_MAX = 5000  # of these, before a search is given up
 FOUND_MAX = 100  # records that a search may come to
 LOADED = 500  # records loaded at a time
+SOUGHT_MAX = 10_000  # entries of one search from the newest back
 ID_MAX = 1000  # characters of what may be looked for
 
 _IDS = re.compile(
     r"(?:op|plan|in|input|turn|question|message|observation)-[0-9a-z]+", re.ASCII | re.IGNORECASE
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sought:
+    """What a search through a part of the journal came to.
+
+    `looked` entries were looked at, `back_to` the time of the oldest (UTC, seconds since the
+    epoch); `next` is where to go on from, 0 where nothing is left.
+    """
+
+    records: tuple[Record, ...]
+    looked: int
+    back_to: float
+    next: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,15 +123,46 @@ class Auditor:
         What made the thing of that id comes before what only speaks of it. Raises `ProposalError`
         where nothing here is known by it, or by more than `ID_MAX` characters.
         """
-        if not 0 < len(text) <= ID_MAX or not _is_text(text):
+        if not 0 < len(text) <= ID_MAX or not is_text(text):
             raise ProposalError(f"an id has 1 to {ID_MAX} characters, all of them text")
-        for look in (self._by_id, self._by_name, self._by_part, self._by_search):
-            if found := await look(text):
-                return found
+        if found := await self.known(text) or await self._by_search(text):
+            return found
         raise ProposalError(
             "nothing here is known by that id; give an id of a record, a key, a Message-ID, or the"
             " id that a service gave"
         )
+
+    async def known(self, text: str) -> tuple[Record, ...]:
+        """Return what `text` names by an index: an id of ours, a token, a delivery, a key."""
+        for look in (self._by_id, self._by_name, self._by_part):
+            if found := await look(text):
+                return found
+        return ()
+
+    async def sought(self, text: str, *, before: int = 0) -> Sought:
+        """Return what was called by `text` in the newest part of the journal, so far at a time.
+
+        `before` is the `next` of the search to go on from, 0 for the newest. Found is what the
+        same part of the journal tells of; what an operation was called later is in a later part.
+        """
+        end = before or await self._end()
+        low = after = max(0, end - 1 - SOUGHT_MAX)
+        needle, ids, looked, back_to = _needle(text), dict[str, None](), 0, 0.0
+        while after < end - 1:
+            limit = min(ENTRIES, end - 1 - after)
+            page = await self.reader.store.journal(after=after, limit=limit)
+            part = [entry for entry in page if entry.seq < end]
+            if not part:
+                break
+            back_to, looked, after = back_to or part[0].at, looked + len(part), part[-1].seq
+            ids.update((e.id, None) for e in part if e.body is not None and needle in e.body)
+        records = await self._called(text, ids)
+        return Sought(records=records, looked=looked, back_to=back_to, next=low + 1 if low else 0)
+
+    async def _end(self) -> int:
+        """Return the position behind the newest entry of the tenant."""
+        newest = await self.reader.store.listed(tenant=self.tenant, of=Listed.RECENT, limit=1)
+        return max((record.last for record in newest.records), default=0) + 1
 
     async def _by_id(self, text: str) -> tuple[Record, ...]:
         return self._ours(await self.reader.store.load(text))
@@ -133,11 +179,15 @@ class Auditor:
         return self._ours(await self.reader.store.load(*ids)) if ids else ()
 
     async def _by_search(self, text: str) -> tuple[Record, ...]:
-        needle = json.dumps(text, ensure_ascii=False)[1:-1].encode()
+        needle = _needle(text)
         ids: dict[str, None] = {}
         async for entry in self._entries():
             if entry.body is not None and needle in entry.body:
                 ids[entry.id] = None
+        return await self._called(text, ids)
+
+    async def _called(self, text: str, ids: Mapping[str, None]) -> tuple[Record, ...]:
+        """Return the calls among these that are known by a text, or else that speak of it."""
         records = [record for record in await self._load(ids) if record.kind in _CALLS]
         for where in (known_by, _spoken_of):
             if found := [record for record in records if text in where(record)]:
@@ -196,7 +246,12 @@ _BORN = frozenset(map(str, BORN.values()))
 _CALLS = frozenset({Kind.OPERATION, Kind.OBSERVATION})
 
 
-def _is_text(text: str) -> bool:
+def _needle(text: str) -> bytes:
+    """Return what a text is in the bytes of a body."""
+    return json.dumps(text, ensure_ascii=False)[1:-1].encode()
+
+
+def is_text(text: str) -> bool:
     """Whether it can be written down: half a character, as a shell may hand one over, cannot."""
     return not any("\ud800" <= letter <= "\udfff" for letter in text)
 

@@ -70,7 +70,10 @@ class Reader:
 
     async def history(self, session: str, *, tenant: str, view: View) -> tuple[Item, ...]:
         """Return what a model is shown of a session."""
-        records = await self.records(tenant=tenant, session=session)
+        return await self.history_of(await self.records(tenant=tenant, session=session), view=view)
+
+    async def history_of(self, records: Sequence[Record], *, view: View) -> tuple[Item, ...]:
+        """Return what a model is shown of some records of a session, their contracts learnt."""
         told: dict[str, Sequence[Entry]] = {}
         for record in records:
             if _needs_journal(record):

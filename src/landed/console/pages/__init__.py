@@ -11,6 +11,8 @@ from landed.console.pages import (
     operation,
     plans,
     questions,
+    search,
+    session,
     signing,
     trying,
     waiting,
@@ -25,6 +27,8 @@ PAGES: tuple[Page, ...] = (
     *questions.PAGES,
     *cases.PAGES,
     *operation.PAGES,
+    *session.PAGES,
+    *search.PAGES,
     *trying.PAGES,
     *signing.PAGES,
 )
