@@ -36,6 +36,9 @@ TONES: Mapping[PlanState, str] = {
 }
 STEP_TONES: Mapping[At, str] = {At.OUT: "warn", At.DONE: "good", At.BROKEN: "bad"}
 
+# Where a plan is once it was shown anew, or may have been.
+_SHOWN_AGAIN = frozenset({PlanState.PARTIAL, PlanState.EXPIRED, PlanState.SUPERSEDED})
+
 UNDER_WAY = frozenset(
     {PlanState.RUNNING, PlanState.IN_DOUBT, PlanState.STOPPING, PlanState.UNDOING}
 )
@@ -248,7 +251,7 @@ def _total(previews: Sequence[Preview]) -> int | None:
 
 async def _again(visit: Visit, plan: Plan) -> str:
     """Return the newer preview of a plan that could not be carried out as it was shown."""
-    if plan.state not in (PlanState.PARTIAL, PlanState.EXPIRED) or plan.begins != Begins.ITSELF:
+    if plan.state not in _SHOWN_AGAIN or plan.begins != Begins.ITSELF:
         return ""
     name = ask_name(replace(plan.ask, call_id=f"again/{plan.id}"))
     return (await visit.rt.driver.store.holders(name)).get(name, "")

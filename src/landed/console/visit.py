@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from landed.console.seal import Kept, Link, Seal
 from landed.console.trials import Trials
-from landed.console.words import say
+from landed.console.words import WORDS, say
 from landed.runtime.runtime import Runtime
 from landed.server.asking import Here
 from landed.server.auth import Authenticate, Identity, Role
@@ -206,7 +206,8 @@ async def form_of(request: Request) -> Mapping[str, str]:
 def problem_page(console: Console, error: ProblemError, visit: Visit | None = None) -> Response:
     """Return a problem as a page: what is wrong, and what to do next."""
     status = KINDS[error.kind][0]
-    values = {"kind": error.kind, "page": "", "status": status}
+    kind = error.kind if f"problem.{error.kind}" in WORDS else "invalid"
+    values = {"kind": kind, "page": "", "status": status}
     if visit is None:
         text = console.render("problem.html", signed_in=False, nav=(), **values)
     else:
