@@ -28,6 +28,7 @@ class Ledger:
     """What is outside: refunds that were made, a balance that others move, and a switch."""
 
     refunds: list[int] = field(default_factory=list[int])
+    closed: list[int] = field(default_factory=list[int])
     left_cents: int = 48000
     reply_lost: bool = False
     refuses: bool = False
@@ -79,6 +80,16 @@ class Ledger:
         async def vague(what: str) -> None: ...
 
         return [slow, vague]
+
+    def guarded(self) -> list[Any]:
+        """A tool that not everybody may use."""
+
+        @landed.tool(effect="irreversible", permission="books.close")
+        async def close_books(year: int) -> dict[str, str]:
+            self.closed.append(year)
+            return {"id": str(year)}
+
+        return [close_books]
 
 
 async def known(token: str) -> Identity | None:
@@ -156,11 +167,18 @@ def kind_of(answer: httpx2.Response) -> tuple[int, str]:
 
 @asynccontextmanager
 async def office(
-    *, settings: landed.Settings | None = None, authenticate: Any = known, **limits: Any
+    *,
+    settings: landed.Settings | None = None,
+    authenticate: Any = known,
+    permissions: Any = None,
+    **limits: Any,
 ) -> AsyncGenerator[Office]:
     """Open the office and serve it in this process."""
     ledger = Ledger()
-    async with landed.open("sqlite://:memory:", tools=ledger.tools(), settings=settings) as rt:
+    tools = [*ledger.tools(), *(ledger.guarded() if permissions else ())]
+    async with landed.open(
+        "sqlite://:memory:", tools=tools, settings=settings, permissions=permissions
+    ) as rt:
         app = http_app(rt, authenticate=authenticate, **limits)
         transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
         async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as http:

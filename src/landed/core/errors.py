@@ -2,7 +2,8 @@
 
     LandedError
     ├── ProposalError      the model's (or caller's) proposal cannot be carried out as it is
-    │   └── UsedBeforeError   its call id was used before, for something else
+    │   ├── UsedBeforeError   its call id was used before, for something else
+    │   └── ForbiddenError    whoever asks is not allowed it
     ├── ContractError      whoever registered the tool
     ├── ConflictError      the world moved since the preview
     ├── ApprovalError      a yes or a no that cannot be taken
@@ -39,6 +40,10 @@ class ProposalError(LandedError):
 
 class UsedBeforeError(ProposalError):
     """A call id that was used before, for something else; give the new call one of its own."""
+
+
+class ForbiddenError(ProposalError):
+    """Whoever asks is not allowed what a step needs, or nobody could say that they are."""
 
 
 class ContractError(LandedError):

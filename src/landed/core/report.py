@@ -232,9 +232,10 @@ def _too_late(records: Sequence[Record], now: float) -> frozenset[str]:
 def _is_shown(plan: Plan) -> bool:
     """Whether a plan is told as a whole, now that it came to rest.
 
-    It is where a person was shown it so, or had it stopped or taken back as a whole.
+    It is where somebody was shown it so, or had it stopped or taken back as a whole.
     """
-    return is_ended(plan) and (bool(plan.previews) or plan.state in _BY_A_PERSON)
+    was_shown = bool(plan.previews) or bool(plan.begins)
+    return is_ended(plan) and (was_shown or plan.state in _BY_A_PERSON)
 
 
 def _call(step: Step) -> str:

@@ -9,7 +9,7 @@ from landed.core.canonical import Json, checked
 from landed.core.changes import Kind, Record
 from landed.core.contract import Effect
 from landed.core.erased import erased_on
-from landed.core.errors import ProposalError
+from landed.core.errors import ForbiddenError, ProposalError
 from landed.core.history import turn_of
 from landed.core.key import Ask, ask_name
 from landed.core.operation import Operation
@@ -121,7 +121,7 @@ class Planner:
         plan token and by nothing else.
         """
         if why := await self.foreseer.refused(plan.steps, plan.ask):
-            raise ProposalError(why)
+            raise ForbiddenError(why)
         seen = await self.foreseer.foresee(
             plan.steps, plan.ask, origin=plan.origin, there=there, asks=asks
         )

@@ -49,14 +49,15 @@ router = APIRouter(prefix="/v1/plans", tags=["plans"])
 READS = documented("unauthenticated", "absent")
 LISTS = ("unauthenticated", "cursor", "unknown-field", "invalid")
 BODIES = ("malformed", "unknown-field", "unauthenticated", "absent", "invalid", "not-json")
+PROPOSALS = (*BODIES, "forbidden", "busy")
 KEYED = ("key-missing", "key-malformed", "key-used", "in-progress")
 MATCHED = ("moved", "match-missing", "state")
-COMMITS = documented(*BODIES, *KEYED, "changed", "not-agreed", "expired", "fingerprint", "state")
-PROPOSES = documented(*BODIES, *KEYED)
-DECIDES = documented(*BODIES, *MATCHED, "forbidden", "expired")
+COMMITS = documented(*PROPOSALS, *KEYED, "changed", "not-agreed", "expired", "fingerprint", "state")
+PROPOSES = documented(*PROPOSALS, *KEYED)
+DECIDES = documented(*PROPOSALS, *MATCHED, "expired")
 
 
-@router.post("/dry-run", responses=documented(*BODIES))
+@router.post("/dry-run", responses=documented(*PROPOSALS))
 async def dry_run(body: PlanBody, here: Asking, response: Response) -> PlanView:
     """Say what calls would do as one plan, and keep it; has no effect, and needs no key."""
     ask = await here.ask(session=body.session, input=body.input)
@@ -149,7 +150,7 @@ async def cancel(
     return await decided(verb, response)
 
 
-@router.post("/{plan_id}/revise", responses=documented(*BODIES, *KEYED, *MATCHED))
+@router.post("/{plan_id}/revise", responses=documented(*PROPOSALS, *KEYED, *MATCHED))
 async def revise(
     plan_id: Id,
     body: ReviseBody,

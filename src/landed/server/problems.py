@@ -4,6 +4,7 @@ Nobody is told what is not theirs: what a caller may not see reads as what there
 a request is repeated, and nothing of ours but the sentence.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,8 @@ from starlette.responses import JSONResponse
 from landed.core.approval import Problem as Refusal
 from landed.core.errors import (
     ApprovalError,
+    BusyError,
+    ForbiddenError,
     LandedError,
     ProposalError,
     StoreError,
@@ -48,6 +51,7 @@ KINDS: Mapping[str, tuple[int, str]] = {
     "key-used": (422, "This Idempotency-Key was used before, for something else"),
     "match-missing": (428, "An If-Match is needed"),
     "ours": (500, "Something is wrong here"),
+    "busy": (503, "Too much is in hand here"),
     "store": (503, "The store cannot do this now"),
 }
 
@@ -128,6 +132,11 @@ def of_ours(error: LandedError) -> ProblemError:
             return ProblemError(kind, str(error), problem=error.problem, again=error.again)
         case UsedBeforeError():
             return ProblemError("key-used", str(error))
+        case ForbiddenError():
+            return ProblemError("forbidden", str(error))
+        case BusyError():
+            wait = {"Retry-After": str(math.ceil(error.retry_after_s))}
+            return ProblemError("busy", str(error), headers=wait)
         case ProposalError():
             return ProblemError("invalid", str(error))
         case StoreError():

@@ -11,7 +11,7 @@ from landed.core.tool import Tool
 from landed.server.asking import Asking, Here, Id, plain, whole
 from landed.server.idempotency import KeyHeader, PreferHeader
 from landed.server.models import CommitBody, DryRunBody, PlanView, ToolView
-from landed.server.plans import COMMITS, committed, previewed
+from landed.server.plans import COMMITS, PROPOSALS, committed, previewed
 from landed.server.problems import absent, documented
 
 router = APIRouter(prefix="/v1/tools", tags=["tools"])
@@ -38,7 +38,7 @@ async def read_tool(name: Id, here: Asking) -> ToolView:
 @router.post(
     "/{name}/dry-run",
     description=f"Has no effect, and needs no key. {FROZEN}",
-    responses=documented("malformed", "unknown-field", "unauthenticated", "absent", "invalid"),
+    responses=documented(*PROPOSALS),
 )
 async def dry_run(name: Id, body: DryRunBody, here: Asking, response: Response) -> PlanView:
     """Say what a call would do, in real figures, and keep it as a plan that its token commits."""
