@@ -7,14 +7,14 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
 from landed import __version__
 from landed.core.errors import LandedError
 from landed.runtime.runtime import Runtime
 from landed.server import audit, cases, decisions, operations, plans, sessions, tools
-from landed.server.asking import Served
+from landed.server.asking import STREAMS_MAX, Served, Streams
 from landed.server.auth import Authenticate, Identity
 from landed.server.door import BODY_MAX, BODY_S, Door
 from landed.server.problems import (
@@ -45,6 +45,7 @@ def http_app(
     hosts: Collection[str] = (),
     body_max: int = BODY_MAX,
     body_s: float = BODY_S,
+    streams_max: int = STREAMS_MAX,
 ) -> ASGIApp:
     """Return the HTTP API of an open runtime, as an ASGI app.
 
@@ -54,7 +55,7 @@ def http_app(
     It runs on the event loop that the runtime was entered on. Without `authenticate` everybody is
     `nobody`, an agent that can agree to nothing; serve such a one on the loopback only. `hosts` are
     the names it may be called by (all, where there are none); a body has at most `body_max` bytes
-    and `body_s` seconds.
+    and `body_s` seconds; `streams_max` streams of events are open at once.
     """
     app = FastAPI(
         title="landed",
@@ -64,10 +65,13 @@ def http_app(
         redoc_url=None,
         responses={"default": {**_ANY, "model": Problem}},
     )
-    app.state.served = Served(rt=rt, authenticate=authenticate, nobody=nobody)
+    app.state.served = Served(
+        rt=rt, authenticate=authenticate, nobody=nobody, streams=Streams(streams_max)
+    )
     for part in (tools, plans, decisions, operations, sessions, cases, audit):
         app.include_router(part.router)
     app.add_exception_handler(ProblemError, _problem)
+    app.add_exception_handler(plans.NothingMoreError, _nothing_more)
     app.add_exception_handler(LandedError, _ours)
     app.add_exception_handler(RequestValidationError, _validation)
     app.add_exception_handler(HTTPException, _http)
@@ -77,6 +81,10 @@ def http_app(
 
 async def _problem(request: Request, error: Any) -> JSONResponse:
     return response_of(error)
+
+
+async def _nothing_more(request: Request, error: Any) -> Response:
+    return Response(status_code=204)  # Whoever reads events takes that for "do not come again".
 
 
 async def _ours(request: Request, error: Any) -> JSONResponse:

@@ -2,7 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
@@ -35,6 +36,29 @@ _PRINTABLE = re.compile(rf"[\x21-\x7e]{{1,{NAME_MAX}}}")
 bearer = HTTPBearer(auto_error=False, description="Stands for a principal of a tenant, in a role.")
 
 
+STREAMS_MAX = 100  # that are open at once, of one app
+
+
+@dataclass(slots=True, eq=False)
+class Streams:
+    """How many streams of events are open, and how many may be."""
+
+    most: int = STREAMS_MAX
+    open: int = 0
+
+    @contextmanager
+    def room(self) -> Iterator[None]:
+        """Hold a place for as long as the block runs; raises `ProblemError` where there is none."""
+        if self.open >= self.most:
+            said = f"{self.most} streams are open here; read the plan instead, or come again"
+            raise ProblemError("busy", said, headers={"Retry-After": str(RETRY_S)})
+        self.open += 1
+        try:
+            yield
+        finally:
+            self.open -= 1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
     """What an app serves; without `authenticate` everybody is `nobody`."""
@@ -42,6 +66,7 @@ class Served:
     rt: Runtime
     authenticate: Authenticate | None
     nobody: Identity
+    streams: Streams
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

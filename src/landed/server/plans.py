@@ -4,19 +4,21 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from landed.core.errors import ProposalError
 from landed.core.key import Ask, ask_name, commit_name
-from landed.core.plan import PlanState, Wanted
+from landed.core.plan import Plan, PlanState, Wanted
 from landed.core.value import PlanValue
+from landed.runtime.following import rests
 from landed.runtime.listing import listed_as
 from landed.server.asking import (
     UNDER_WAY,
     Asking,
     Here,
     Id,
+    Served,
     carried_out,
     plain,
     shown,
@@ -46,6 +48,13 @@ from landed.server.problems import ProblemError, documented
 
 router = APIRouter(prefix="/v1/plans", tags=["plans"])
 
+DONE = "There is nothing more to be told."
+LastSeen = Annotated[
+    str,
+    Header(
+        alias="Last-Event-ID", max_length=18, description="The id of the event that was seen last."
+    ),
+]
 READS = documented("unauthenticated", "absent")
 LISTS = ("unauthenticated", "cursor", "unknown-field", "invalid")
 BODIES = ("malformed", "unknown-field", "unauthenticated", "absent", "invalid", "not-json")
@@ -180,20 +189,43 @@ async def revise(
     return shown(_come_far_enough(await whole(verb)), response)
 
 
-async def _watched(plan_id: Id, here: Asking) -> PlanValue:
-    return await here.plan(plain(plan_id))
+class NothingMoreError(Exception):
+    """There is nothing that this reader of events has not seen, and there will be nothing."""
 
 
-@router.get("/{plan_id}/events", response_class=EventSourceResponse, responses=READS)
+async def _watched(
+    plan_id: Id, here: Asking, request: Request, seen: LastSeen = ""
+) -> AsyncIterator[tuple[Plan, int | None]]:
+    """Hold a place for whoever watches, with the version that they saw last."""
+    held = await here.record(plain(plan_id))
+    after = int(seen) if seen.isascii() and seen.isdecimal() else None
+    if after is not None and after >= held.version and await rests(here.rt.driver.store, held):
+        raise NothingMoreError
+    served: Served = request.app.state.served
+    with served.streams.room():
+        yield held, after
+
+
+@router.get(
+    "/{plan_id}/events",
+    response_class=EventSourceResponse,
+    responses={
+        **documented("unauthenticated", "absent", "invalid", "busy"),
+        204: {"description": DONE},
+    },
+)
 async def events(
-    held: Annotated[PlanValue, Depends(_watched)], here: Asking
+    watched: Annotated[tuple[Plan, int | None], Depends(_watched)], here: Asking
 ) -> AsyncIterator[ServerSentEvent]:
     """Say how a plan stands, and each time it has come further, until it is at rest.
 
-    Whoever comes again begins with how it stands by then: nothing is missed for good.
+    The id of an event is the plan's version. Whoever comes again with it (`Last-Event-ID`) is told
+    what came since; where that is nothing, and nothing will come, the answer is a 204.
     """
-    async for seen in here.rt.progress(held.plan, tenant=here.who.tenant):
-        yield ServerSentEvent(event="progress", data=asdict(seen))
+    held, after = watched
+    async for now in here.rt.progress(held.id, tenant=here.who.tenant, after=after):
+        plain_values = {k: v for k, v in asdict(now).items() if k != "version"}
+        yield ServerSentEvent(event="progress", id=str(now.version), data=plain_values)
 
 
 # What these routes, and those of the tools and decisions, share.
