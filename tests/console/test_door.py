@@ -159,7 +159,7 @@ def test_reading_never_changes_anything() -> None:
         await here.propose("draft", what="one")
         before = await records(here)
         for page in PAGES:
-            if page.method != "GET" or page.path == "/running/events":
+            if page.method != "GET" or page.live:
                 continue
             path = page.path.replace("{id:path}", plan.plan).replace("{id}", plan.plan)
             if "{" not in path and not path.startswith("/try"):
@@ -184,7 +184,7 @@ def test_the_console_takes_no_authorization_and_the_api_no_cookie() -> None:
             )
             transport = httpx2.ASGITransport(app=app)
             async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as http:
-                assert (await http.get("/")).headers["location"] == "/console"
+                assert (await http.get("/")).headers["location"].startswith("/console")
                 bearer = {"Authorization": "Bearer ana"}
                 assert (await http.get("/console/waiting", headers=bearer)).status_code == 303
                 signed = await http.post("/console/sign-in", data={"token": "ana"}, headers=OWN)

@@ -17,7 +17,9 @@ from tests.console.pressing import Console, run
 from tests.server.served import WHO
 
 
-async def messages(here: Console, path: str, *, who: str = "ana") -> AsyncGenerator[str]:
+async def messages(
+    here: Console, path: str, *, who: str = "ana", query: str = ""
+) -> AsyncGenerator[str]:
     """Yield the messages of a stream as they are sent; the test client would wait for its end."""
     client = await here.visitors._as(who)
     cookie = f"landed={client.cookies['landed']}"
@@ -27,7 +29,7 @@ async def messages(here: Console, path: str, *, who: str = "ana") -> AsyncGenera
         "method": "GET",
         "path": f"/console{path}",
         "raw_path": f"/console{path}".encode(),
-        "query_string": b"",
+        "query_string": query.encode(),
         "scheme": "http",
         "server": ("localhost", 80),
         "root_path": "",
@@ -95,6 +97,23 @@ def test_the_list_of_what_runs_moves_by_itself() -> None:
     run(script)
 
 
+def test_a_page_that_was_left_open_is_told_when_something_else_waits() -> None:
+    async def script(here: Console) -> None:
+        await here.refund(1)
+        page = await here.page("/waiting")
+        goal = page.one("div", id="news").attributes["hx-sse:connect"].removeprefix("/console")
+        path, _, query = goal.partition("?")
+        async with aclosing(messages(here, path, query=query)) as stream:
+            coming = asyncio.ensure_future(anext(stream))
+            done, _ = await asyncio.wait({coming}, timeout=0.3)
+            assert not done
+            await here.refund(2)
+            assert "What waits for you has changed" in await coming
+        assert "Refund 2 cents" in (await here.page("/waiting")).words
+
+    run(script)
+
+
 def test_who_is_signed_out_meanwhile_is_told_no_more() -> None:
     roles = {"ana": WHO["ana"]}
 
@@ -115,7 +134,7 @@ def test_who_is_signed_out_meanwhile_is_told_no_more() -> None:
 
 def test_a_stream_says_that_it_is_there_and_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "BEAT_S", 0.02)
-    monkeypatch.setattr(live, "STREAM_S", 0.1)
+    monkeypatch.setattr(live, "STREAM_S", 1.0)
 
     async def script(here: Console) -> None:
         plan = await here.propose("slow", what="x")

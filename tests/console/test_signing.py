@@ -101,7 +101,10 @@ def test_a_token_that_is_revoked_is_out_at_once() -> None:
         assert refused.status_code == 401
         assert "You are not signed in any more, so nothing was done." in refused.text
         page = await here.visitors.get("/waiting")
-        assert (page.status_code, page.headers["location"]) == (303, "/console/sign-in")
+        assert (page.status_code, page.headers["location"]) == (
+            303,
+            "/console/sign-in?next=%2Fwaiting",
+        )
         assert here.desk.refunds == []
 
     run(script, authenticate=today)
@@ -211,3 +214,43 @@ def test_without_tokens_the_page_says_which_link_lets_in() -> None:
             assert not re.search("<input[^>]*token", page.text)
 
     asyncio.run(script())
+
+
+@pytest.mark.parametrize(
+    ("there", "lands"),
+    [
+        ("/plans/plan-1", "/console/plans/plan-1"),
+        ("", "/console/waiting"),
+        ("//evil.test/x", "/console/waiting"),
+        ("https://evil.test", "/console/waiting"),
+        ("/../v1/tools", "/console/waiting"),
+        ("/x?y=1", "/console/waiting"),
+        ("/x\r\nSet-Cookie: a=b", "/console/waiting"),
+    ],
+)
+def test_who_signs_in_comes_to_where_they_were_and_nowhere_else(there: str, lands: str) -> None:
+    async def script() -> None:
+        async with opened(authenticate=known) as (_, http):
+            form = {"token": "ana", "next": there}
+            answer = await http.post("/console/sign-in", data=form, headers=OWN)
+            assert (answer.status_code, answer.headers["location"]) == (303, lands)
+
+    asyncio.run(script())
+
+
+def test_a_link_on_another_site_leads_to_the_page_and_does_nothing_by_itself() -> None:
+    async def script(here: Console) -> None:
+        plan = await here.refund()
+        stranger = browser(here.visitors.app)
+        path = f"/console/plans/{plan.plan}"
+        first = await stranger.get(path, headers={"Sec-Fetch-Site": "cross-site"})
+        assert first.status_code == 200
+        assert '<meta http-equiv="refresh" content="0">' in first.text
+        assert "Refund" not in first.text
+        again = await stranger.get(path, headers={"Sec-Fetch-Site": "same-origin"})
+        assert again.headers["location"] == f"/console/sign-in?next=%2Fplans%2F{plan.plan}"
+        form = await stranger.get(again.headers["location"])
+        assert f'name="next" value="/plans/{plan.plan}"' in form.text
+        await stranger.aclose()
+
+    run(script)

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from landed.console import shown
 from landed.console.door import BODY_MAX, FORM_TYPES, Framed
 from landed.console.pages import PAGES
-from landed.console.pages.signing import cookie_of, sign_out
+from landed.console.pages.signing import cookie_of, to_sign_in
 from landed.console.seal import SECRET_BYTES, Kept, Link, Seal
 from landed.console.visit import ROOT, Console, Page, Visit, form_of, problem_page
 from landed.core.errors import LandedError
@@ -117,12 +117,12 @@ def _route(console: Console, page: Page) -> Route:
             visit = await _visit(console, page, request)
             return await page.answer(visit)
         except ProblemError as error:
-            return _refused(console, page, visit, error)
+            return _refused(console, page, request, visit, error)
         except LandedError as error:
             found = of_ours(error)
             if found.kind in ("ours", "store"):
                 log.warning("a page of the console could not be shown: %s", error)
-            return _refused(console, page, visit, found)
+            return _refused(console, page, request, visit, found)
 
     return Route(f"{ROOT}{page.path}", answer, methods=[page.method])
 
@@ -147,11 +147,13 @@ async def _visit(console: Console, page: Page, request: Request) -> Visit:
     return visit
 
 
-def _refused(console: Console, page: Page, visit: Visit | None, error: ProblemError) -> Response:
+def _refused(
+    console: Console, page: Page, request: Request, visit: Visit | None, error: ProblemError
+) -> Response:
     if page.live:
         return Response(status_code=204)
     if error.kind == "unauthenticated" and page.method == "GET":
-        return sign_out(RedirectResponse(f"{ROOT}/sign-in", status_code=303))
+        return to_sign_in(console, request)
     return problem_page(console, error, None if page.open else visit)
 
 

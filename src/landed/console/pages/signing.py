@@ -1,14 +1,19 @@
 """Signing in and out: a token is pasted once, or the start-up link is opened once."""
 
+import re
+from urllib.parse import urlencode
+
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from landed.console.seal import LIFETIME_S, TOKEN_MAX, Kept, new_csrf
-from landed.console.visit import ROOT, Page, Visit
+from landed.console.visit import ROOT, Console, Page, Visit
 from landed.server.auth import Role
 from landed.server.problems import ProblemError
 
 SECURE = "__Host-landed"
+
+_PATH = re.compile(r"(?:/[A-Za-z0-9%._~-]{1,200}){1,4}")
 
 
 def cookie_of(request: Request) -> str:
@@ -22,6 +27,20 @@ def sign_out(answer: Response) -> Response:
         secure = name == SECURE
         answer.delete_cookie(name, path=path, secure=secure, httponly=True, samesite="strict")
     return answer
+
+
+def to_sign_in(console: Console, request: Request) -> Response:
+    """Return where somebody goes who is not signed in: to sign in, and then to where they were.
+
+    Who follows a link on another site comes without the cookie, which is `SameSite=Strict`: the
+    page is asked for once more by itself, and then comes with it.
+    """
+    path = request.url.path.removeprefix(ROOT)
+    if request.headers.get("sec-fetch-site") == "cross-site":
+        text = console.render("again.html", signed_in=False, nav=(), page="", path=path)
+        return HTMLResponse(text)
+    there = f"?{urlencode({'next': path})}" if _is_ours(path) else ""
+    return sign_out(RedirectResponse(f"{ROOT}/sign-in{there}", status_code=303))
 
 
 async def form(visit: Visit) -> Response:
@@ -45,7 +64,8 @@ async def take(visit: Visit) -> Response:
         return _form(visit, status=401, wrong="token")
     if not who.may_be(Role.PERSON):
         raise ProblemError("forbidden")
-    return _signed_in(visit, Kept(token=token, csrf=new_csrf()))
+    there = visit.form.get("next", "")
+    return _signed_in(visit, Kept(token=token, csrf=new_csrf()), there)
 
 
 async def leave(visit: Visit) -> Response:
@@ -61,12 +81,14 @@ def _form(visit: Visit, *, status: int = 200, wrong: str = "") -> Response:
         page="sign-in",
         by_link=visit.console.authenticate is None,
         wrong=wrong,
+        next=visit.form.get("next") or visit.asked("next"),
     )
-    return Response(text, status_code=status, media_type="text/html")
+    return HTMLResponse(text, status_code=status)
 
 
-def _signed_in(visit: Visit, kept: Kept) -> Response:
-    answer = RedirectResponse(f"{ROOT}/waiting", status_code=303)
+def _signed_in(visit: Visit, kept: Kept, there: str = "") -> Response:
+    path = there if _is_ours(there) else "/waiting"
+    answer = RedirectResponse(f"{ROOT}{path}", status_code=303)
     name = _name(visit.request)
     answer.set_cookie(
         name,
@@ -78,6 +100,11 @@ def _signed_in(visit: Visit, kept: Kept) -> Response:
         samesite="strict",
     )
     return answer
+
+
+def _is_ours(path: str) -> bool:
+    """Whether it is a path below the console, and leads nowhere else."""
+    return _PATH.fullmatch(path) is not None and ".." not in path
 
 
 def _name(request: Request) -> str:

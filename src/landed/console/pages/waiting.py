@@ -1,11 +1,14 @@
 """What waits for a person: plans to agree to, questions, and the cases of those who administer."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from starlette.responses import Response
 
 from landed.console.cards import plan_card, waits_for_yes
+from landed.console.pages.live import on_change, streamed
 from landed.console.pages.questions import QuestionCard, question_card
 from landed.console.visit import Page, Visit
 from landed.core.approval import approval_from
@@ -26,6 +29,7 @@ SHOWN = 20  # how many are shown on a page
 class Item:
     """One thing that waits: its `kind` says by which template it is shown."""
 
+    id: str
     kind: str
     card: Any
 
@@ -33,7 +37,25 @@ class Item:
 async def waiting(visit: Visit) -> Response:
     """Show what waits for whoever is signed in, oldest first."""
     items, following = await waiting_for(visit, after=position(visit))
-    return visit.show("waiting.html", page="waiting", items=items, next=following)
+    return visit.show(
+        "waiting.html",
+        page="waiting",
+        items=items,
+        next=following,
+        after=position(visit),
+        seen=_digest(items),
+    )
+
+
+async def waiting_events(visit: Visit) -> Response:
+    """Say once that what waits is not what the page has; what is typed there is left alone."""
+
+    async def look() -> str:
+        items, _ = await waiting_for(visit, after=position(visit))
+        is_news = _digest(items) != visit.asked("seen")
+        return visit.part("_news.html", after=position(visit)) if is_news else ""
+
+    return streamed(visit, on_change(visit, look))
 
 
 async def waiting_for(visit: Visit, *, after: int) -> tuple[list[Item], int]:
@@ -60,6 +82,10 @@ def position(visit: Visit) -> int:
     return int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 19 else 0
 
 
+def _digest(items: Sequence[Item]) -> str:
+    return sha256("\n".join(each.id for each in items).encode()).hexdigest()[:16]
+
+
 async def _item(visit: Visit, record: Record) -> Item | None:
     """Return a record as what waits for whoever is signed in, None where it does not."""
     match record.kind:
@@ -69,7 +95,7 @@ async def _item(visit: Visit, record: Record) -> Item | None:
         case Kind.QUESTION:
             return await _question(visit, record)
         case Kind.OPERATION | Kind.CASE if visit.who.may_be(Role.ADMIN):
-            return Item(kind="case", card=await _case(visit, record.id))
+            return Item(id=record.id, kind="case", card=await _case(visit, record.id))
         case _:
             return None
 
@@ -78,7 +104,7 @@ async def _plan(visit: Visit, plan: Plan) -> Item | None:
     if plan.principal not in ("", visit.who.principal):
         return None
     card = await plan_card(visit, plan)
-    return Item(kind="plan", card=card) if card.may else None
+    return Item(id=plan.id, kind="plan", card=card) if card.may else None
 
 
 async def _question(visit: Visit, record: Record) -> Item | None:
@@ -88,7 +114,7 @@ async def _question(visit: Visit, record: Record) -> Item | None:
         return None
     if asked.about is not About.PLAN:
         card: QuestionCard = question_card(asked)
-        return Item(kind="question", card=card)
+        return Item(id=asked.id, kind="question", card=card)
     (approval,) = await visit.rt.driver.store.load(asked.subject)
     plan = await visit.rt.driver.reader.plan(approval_from(approval).plan, tenant=asked.tenant)
     return None if plan.state is PlanState.PROPOSED else await _plan(visit, plan)
@@ -98,4 +124,7 @@ async def _case(visit: Visit, id: str) -> Standing:
     return await Inbox(reader=visit.rt.driver.reader, tenant=visit.who.tenant).case(id)
 
 
-PAGES = (Page(path="/waiting", answer=waiting, nav="nav.waiting"),)
+PAGES = (
+    Page(path="/waiting", answer=waiting, nav="nav.waiting"),
+    Page(path="/waiting/events", answer=waiting_events, live=True),
+)

@@ -35,6 +35,8 @@ WORDS: Mapping[str, tuple[str, str]] = {
         "Este enlace ya no vale: deja entrar a un navegador, una vez. Arranca `landed serve` otra"
         " vez para tener otro.",
     ),
+    "again": ("One moment", "Un momento"),
+    "again.go": ("Go on", "Seguir"),
     "problem": ("It was not done", "No se ha hecho"),
     "problem.back": ("What waits for you", "Lo que te espera"),
     "problem.malformed": (

@@ -45,7 +45,7 @@ WORDS: Mapping[str, tuple[str, str]] = {
     ),
     "card.alike.new": ("This step", "Este paso"),
     "card.alike.old": ("There already", "Ya existe"),
-    "card.arguments": ("Every argument of step {number}", "Todos los argumentos del paso {number}"),
+    "card.arguments": ("Every argument, as it is stored", "Todos los argumentos, tal como están"),
     "card.agent": (
         "Written by the agent (not what is decided about)",
         "Escrito por el agente (no es lo que se decide)",
@@ -244,5 +244,9 @@ WORDS: Mapping[str, tuple[str, str]] = {
     "more": ("More", "Más"),
     "running.none": ("Nothing is running.", "No hay nada en curso."),
     "done.none": ("Nothing was done yet.", "Aún no se ha hecho nada."),
-    "live": ("Live", "En directo"),
+    "waiting.news": (
+        "What waits for you has changed since this page was loaded.",
+        "Lo que te espera ha cambiado desde que se cargó esta página.",
+    ),
+    "waiting.look": ("Look again", "Vuelve a mirar"),
 }
