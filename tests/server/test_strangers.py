@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from landed.core.errors import LandedError
-from landed.server.auth import Role, Tokens
+from landed.server.app import NOBODY
+from landed.server.auth import Identity, Role, Tokens
 from tests.server.served import Office, kind_of
 from tests.server.test_commits import run
 
+REFUND = {"invoice": "4412", "amount_cents": 100}
 NOTHING = "plan-06h2r4wkmhnpcphx9yvzfr1nfm"
 
 
@@ -127,3 +129,22 @@ def test_a_file_of_tokens_that_makes_no_sense_is_refused_at_the_beginning(
     file.write_text(text)
     with pytest.raises(LandedError, match=r"tokens\.toml cannot be read"):
         Tokens(file=file)
+
+
+@pytest.mark.parametrize("nobody", [NOBODY, Identity(principal="me", role=Role.ADMIN)])
+def test_of_callers_that_nobody_knows_no_two_share_a_conversation(nobody: Identity) -> None:
+    async def script(here: Office) -> None:
+        looked = [await here.dry_run(who="") for _ in range(2)]
+        begun = [
+            await here.propose("refund", REFUND, who="", key=key) for key in ("k1", "k2", "k1")
+        ]
+        sessions = [plan["session"] for plan in (*looked, *(answer.json() for answer in begun))]
+        assert len(set(sessions)) == 4
+        assert sessions[2] == sessions[4]
+        assert begun[2].headers["idempotent-replayed"] == "true"
+        assert here.ledger.refunds == [100, 100]
+        asked = {"arguments": REFUND, "session": "s1"}
+        named = await here.post("/v1/tools/refund/dry-run", asked, who="")
+        assert named.json()["session"] == "s1"
+
+    run(script, authenticate=None, nobody=nobody)

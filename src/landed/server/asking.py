@@ -5,6 +5,7 @@ import re
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Annotated, TypeVar
 
 from fastapi import Depends, Path, Request, Response
@@ -71,10 +72,15 @@ class Served:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Here:
-    """One caller at one runtime. What is not theirs is absent, whatever they ask."""
+    """One caller at one runtime. What is not theirs is absent, whatever they ask.
+
+    One who is not `known` may be anybody who can reach this machine: no two calls are taken to be
+    of one conversation unless they name it.
+    """
 
     rt: Runtime
     who: Identity
+    known: bool = True
 
     async def plan(self, id: str) -> PlanValue:
         """Return a plan of theirs, or one that they administer; raises `ProblemError`."""
@@ -127,12 +133,20 @@ class Here:
         """Return who wants a call: they, in a conversation, about what they said there."""
         if input is not None:
             return (await self.heard(input, session)).ask(call_id)
+        if session is None and not self.known:
+            session = self._apart(call_id)
         return Ask(
             tenant=self.who.tenant,
             principal=self.who.principal,
             session=await self.session(session),
             call_id=call_id,
         )
+
+    def _apart(self, call_id: str) -> str:
+        """Return a conversation of one call alone; of one with a key, the same each time."""
+        if call_id:
+            return f"http-{sha256(call_id.encode()).hexdigest()[:26]}"
+        return self.rt.ids.new("http")
 
     def require(self, role: Role) -> None:
         """Raise `ProblemError` for a caller who may be told that this is there, but not do it."""
@@ -154,7 +168,7 @@ async def asking(
     """Return who calls; raises `ProblemError` for whoever that is not known of."""
     served: Served = request.app.state.served
     if served.authenticate is None:
-        return Here(rt=served.rt, who=served.nobody)
+        return Here(rt=served.rt, who=served.nobody, known=False)
     token = given.credentials if given is not None else ""
     who = None
     if token.isascii() and 0 < len(token) <= TOKEN_MAX:
