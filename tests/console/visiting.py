@@ -63,7 +63,8 @@ class Visitors:
 async def visited(tools: Sequence[Any] = (), **options: Any) -> AsyncGenerator[Visitors]:
     """Open a runtime with these tools and serve its console in this process."""
     language = options.pop("language", "")
-    async with landed.open("sqlite://:memory:", tools=tools, **options) as rt:
+    store = options.pop("store", "sqlite://:memory:")
+    async with landed.open(store, tools=tools, **options) as rt:
         app = console_app(rt, authenticate=known, language=language)
         visitors = Visitors(rt=rt, app=app, signed_in={})
         yield visitors

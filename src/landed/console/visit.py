@@ -94,6 +94,7 @@ class Console:
     pages: tuple[Page, ...]
     streams: Streams = field(default_factory=Streams)
     trials: Trials = field(default_factory=Trials)
+    checking: asyncio.Lock = field(default_factory=asyncio.Lock)
     going_on: "set[asyncio.Task[Any]]" = field(default_factory=set["asyncio.Task[Any]"])
 
     async def carried(self, verb: Coroutine[Any, Any, T], *, patience_s: float) -> T | None:

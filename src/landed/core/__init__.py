@@ -3,9 +3,9 @@
 Reading order: errors · visible · canonical · erased · event · outcome · changes · contract ·
 declared · key · operation · operation_record · absorb · doubt · lease · seats · pacing · case ·
 reference · preview · plan · approval · yes_words · yes · question · revision · undo · stop ·
-journal · incarnation · erasing · sentences · plan_sentences · telling · value · session · history ·
-report · audit_rows · audit · rules · arrival · scope · draft · operating · advancing · releasing ·
-undoing · stopping · ruling · approving · restoring · revising · next · store · census · keeping ·
-archived · act · tool · onlooker · schedule. Each file may import only those before it;
+journal · chain · incarnation · erasing · sentences · plan_sentences · telling · value · session ·
+history · report · audit_rows · audit · rules · arrival · scope · draft · operating · advancing ·
+releasing · undoing · stopping · ruling · approving · restoring · revising · next · store · census ·
+keeping · archived · act · tool · onlooker · schedule. Each file may import only those before it;
 import-linter keeps it so.
 """

@@ -83,6 +83,7 @@ def assemble(
     )
     remembering = Remembering(store)
     driver = _driver(remembering, tools, bounds, foreseer, time, parts)
+    driver.reader.secrets = parts.get("secrets", (b"",))
     if any(tool.contract.prepare and tool.contract.preview for tool in tools.values()):
         driver.setting.hear.append(foreseer.touched.stored)
     planner = Planner(

@@ -23,10 +23,14 @@ PAGES_MAX = 200
 
 @dataclass(slots=True, eq=False)
 class Reader:
-    """What there is to read in a store, with the contracts that the records were made under."""
+    """What there is to read in a store, with the contracts that the records were made under.
+
+    `secrets` are those that the links of its journal were made with, the newest first.
+    """
 
     store: Store
     contracts: dict[str, Contract] = field(default_factory=dict[str, Contract])
+    secrets: tuple[bytes, ...] = field(default=(b"",), repr=False)
 
     async def contract(self, digest: str, *, of: str) -> Contract:
         """Return a contract that was seen, by its digest; `of` is the record that names it."""

@@ -5,6 +5,7 @@ that of the navigation.
 """
 
 from landed.console.pages import (
+    audit,
     cases,
     lists,
     live,
@@ -29,6 +30,7 @@ PAGES: tuple[Page, ...] = (
     *operation.PAGES,
     *session.PAGES,
     *search.PAGES,
+    *audit.PAGES,
     *trying.PAGES,
     *signing.PAGES,
 )

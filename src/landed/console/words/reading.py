@@ -67,7 +67,7 @@ WORDS: Mapping[str, tuple[str, str]] = {
     "op.unwanted": ("No longer wanted since", "Ya no se quiere desde"),
     "op.arguments": ("What was asked for", "Lo que se pidió"),
     "op.result": ("What the service answered", "Lo que contestó el servicio"),
-    "op.figures": ("What was agreed to", "Lo que se aceptó"),
+    "op.figures": ("What it was previewed as", "Lo que se previó"),
     "op.cost": ("Cost", "Coste"),
     "op.evidence": ("Why it is so", "Por qué está así"),
     "op.evidence.none": ("Nothing is known of it yet.", "Aún no se sabe nada."),
@@ -215,4 +215,86 @@ WORDS: Mapping[str, tuple[str, str]] = {
     "kind.observation": ("observation", "observación"),
     "kind.release": ("undo owed", "deshacer pendiente"),
     "kind.case": ("case", "caso"),
+    "kind.contract": ("contract", "contrato"),
+    "kind.incarnation": ("incarnation", "encarnación"),
+    "nav.audit": ("Audit", "Auditoría"),
+    "audit.entries": ("The journal, newest first", "El diario, lo último primero"),
+    "audit.position": ("Position", "Posición"),
+    "audit.event": ("Event", "Suceso"),
+    "audit.state": ("Then", "Entonces"),
+    "audit.record": ("Of", "De"),
+    "audit.tool": ("Tool", "Herramienta"),
+    "audit.erased": ("details erased", "detalles borrados"),
+    "audit.none": ("Nothing was written yet.", "Aún no se ha escrito nada."),
+    "audit.older": ("Older", "Anteriores"),
+    "audit.odd": (
+        "The record of this entry is missing or was edited outside landed. Compare it with a"
+        " backup before anything is done with it.",
+        "El registro de esta entrada falta o se editó fuera de landed. Compáralo con una copia"
+        " antes de hacer nada con él.",
+    ),
+    "audit.chain": ("Does it hold together?", "¿Está entero?"),
+    "audit.chain.empty": ("There is nothing to check.", "No hay nada que comprobar."),
+    "audit.chain.holds": (
+        "Entries {first} to {last} hold together: {count} were checked, each with its own link and"
+        " content, each linked to one before it.",
+        "Las entradas {first} a {last} están enteras: se comprobaron {count}, cada una con su"
+        " enlace y su contenido, cada una enlazada a una anterior.",
+    ),
+    "audit.chain.broken": (
+        "Entries {first} to {last} do not hold together: {broken} breaks in {count} that were"
+        " checked. Compare the store with a backup.",
+        "Las entradas {first} a {last} no están enteras: {broken} roturas en las {count}"
+        " comprobadas. Compara el almacén con una copia.",
+    ),
+    "audit.chain.erased": (
+        "Of {count} the details were erased; their links are there.",
+        "De {count} se borraron los detalles; sus enlaces están.",
+    ),
+    "audit.chain.outside": (
+        "{count} of them link to entries before these, which were not looked at.",
+        "{count} enlazan con entradas anteriores a estas, que no se miraron.",
+    ),
+    "audit.chain.end": (
+        "Entries that are missing at the very end leave no trace here: the mark outside the store"
+        " tells of those.",
+        "Las que falten al final no dejan rastro aquí: de esas habla la marca fuera del almacén.",
+    ),
+    "audit.break.edited": (
+        "Entry {position} was edited after it was written.",
+        "La entrada {position} se editó después de escribirse.",
+    ),
+    "audit.break.unlinked": (
+        "Entry {position} does not follow the one before it: something was taken out or put in.",
+        "La entrada {position} no sigue a la anterior: se quitó o se metió algo.",
+    ),
+    "audit.check": ("Check the whole journal", "Comprobar el diario entero"),
+    "audit.go_on": ("Go on checking", "Seguir comprobando"),
+    "audit.over": ("The journal ends there.", "El diario acaba ahí."),
+    "audit.not_over": (
+        "The journal goes on after entry {last}; that was not checked yet.",
+        "El diario sigue tras la entrada {last}; eso aún no se ha comprobado.",
+    ),
+    "audit.busy": (
+        "The journal is being checked for somebody else. Press the button again in a moment.",
+        "Se está comprobando el diario para otra persona. Pulsa otra vez en un momento.",
+    ),
+    "audit.of_plan": ("Audit of a plan", "Auditoría de un plan"),
+    "audit.asked": ("In the words", "Con las palabras"),
+    "audit.hash": ("Hash of what was shown", "Hash de lo mostrado"),
+    "audit.basis": ("Fingerprint of the facts", "Huella de los hechos"),
+    "audit.supersedes": ("Supersedes", "Sustituye a"),
+    "audit.authorised": ("Who said yes", "Quién dijo que sí"),
+    "audit.yes": ("{by}, to attempt {attempt},", "{by}, al intento {attempt},"),
+    "audit.nobody": ("Nobody was asked, or nobody said yes.", "No se pidió, o nadie dijo que sí."),
+    "audit.events": ("Events", "Sucesos"),
+    "audit.by": ("By", "Por"),
+    "audit.why": ("Because", "Porque"),
+    "audit.steps": ("Steps, by attempt", "Pasos, por intento"),
+    "audit.effects": ("Made", "Creó"),
+    "audit.checks": ("Checked before it", "Comprobado antes"),
+    "audit.shown": (
+        "The bytes that the hash is over",
+        "Los bytes de los que es el hash",
+    ),
 }
