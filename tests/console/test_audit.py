@@ -13,6 +13,7 @@ import pytest
 
 import landed
 from landed.console.exported import cell
+from landed.core.plan import Wanted
 from landed.runtime import checking
 from tests.console.visiting import Visitors, visited
 
@@ -203,3 +204,29 @@ def test_what_a_spreadsheet_would_compute_is_quoted(value: str) -> None:
 @pytest.mark.parametrize(("value", "text"), [(-5, "-5"), (1.5, "1.5"), ("a=b", "a=b"), (None, "")])
 def test_what_it_would_not_stays(value: object, text: str) -> None:
     assert cell(value) == text
+
+
+def test_the_audit_of_a_plan_is_for_whoever_may_see_the_plan() -> None:
+    async def look(there: Visitors, id: str) -> None:
+        whose: dict[str, Any] = {"session": "s2", "principal": "ana", "tenant": "acme"}
+        heard = await there.rt.receive("book Sat", **whose)
+        calls = [Wanted(tool="book", arguments={"day": "Sat"})]
+        plan = await there.rt.propose(calls, ask=heard.ask("c1"))
+        path = f"/plans/{plan.plan}/audit"
+        page = await there.page(path)
+        assert plan.plan in page.words
+        assert "book Sat" in page.words
+        assert "proposed" in page.words
+        told = json.loads((await there.get(f"{path}.json")).text)
+        assert (told["plan"]["plan"], len(told["steps"])) == (plan.plan, 1)
+        assert (await there.get(f"{path}.csv")).text.splitlines()[0].startswith("seq,at,event")
+        statuses = [
+            (await there.get(path + end, who=who)).status_code
+            for who in ("boss", "bob", "eve")
+            for end in ("", ".json", ".csv")
+        ]
+        assert statuses == [200] * 3 + [404] * 6
+        shown = await there.page(f"/plans/{plan.plan}")
+        assert f"/console{path}" in {a.attributes.get("href") for a in shown.all("a")}
+
+    see(look)

@@ -153,3 +153,22 @@ INSERT INTO record (id, kind, tenant, session, state, version, epoch, worker, op
 SELECT 'op-' || (SELECT count(*) FROM record) || '-' || i, 'operation', 'default', 's' || (i % 9),
     'sent', 3, 1, 'alive', 1, 10 + i, 10 + i FROM n
 """
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("analysed", [False, True])
+async def test_the_entries_of_a_record_are_found_by_position(
+    tmp_path: Path, analysed: bool
+) -> None:
+    """Each is gone to from the one after it; the journal is not read through for it."""
+    path = str(tmp_path / "agent.db")
+    await _full(path)
+    connection = connect(path, wait_ms=1_000)
+    if analysed:
+        connection.execute("ANALYZE")
+    rows = connection.execute(f"EXPLAIN QUERY PLAN {SQLITE.journal_of}", ("op-1", 0, 100))
+    steps = [str(row[3]) for row in rows if "journal" in str(row[3])]
+    connection.close()
+
+    assert len(steps) == 3
+    assert all("SEARCH journal USING INTEGER PRIMARY KEY (rowid=?)" in one for one in steps), steps

@@ -33,7 +33,7 @@ ENTRIES = 1000  # journal entries read at a time
 PAGES_MAX = 5000  # of these, before a search is given up
 FOUND_MAX = 100  # records that a search may come to
 LOADED = 500  # records loaded at a time
-SOUGHT_MAX = 10_000  # entries of one search from the newest back
+SOUGHT_MAX = 4_000  # entries of one search from the newest back
 ID_MAX = 1000  # characters of what may be looked for
 
 _IDS = re.compile(

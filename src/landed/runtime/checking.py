@@ -14,7 +14,7 @@ from landed.core.journal import Entry
 from landed.core.store import Listed
 from landed.runtime.reader import Reader
 
-SPAN = 200  # entries that are read for one page of rows, a few times over
+SPAN = 100  # entries that are read for one page of rows, a few times over
 SPANS_MAX = 5
 ROWS_MIN = 50  # rows of a page before no more entries are read for it
 BITE = 1000  # entries that are checked at a time

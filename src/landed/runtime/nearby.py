@@ -12,7 +12,7 @@ from landed.core.session import contracts_of
 from landed.runtime.reader import Reader
 from landed.runtime.tracing import spoken_of
 
-NEAR_MAX = 500  # records of a session that are read from one of them on
+NEAR_MAX = 200  # records of a session that are read from one of them on
 UP_MAX = 100  # records that are followed up
 UP_DEEP = 6
 

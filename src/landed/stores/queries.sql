@@ -97,7 +97,8 @@ SELECT seq, id, version, before, event, state, at, body, body_digest, prev, hash
 FROM journal WHERE seq > :after ORDER BY seq LIMIT :limit;
 
 -- journal_of: The entries of one record after a position, in order, found by going back from its
--- latest; positions only fall, so that an edited one cannot lead in a circle.
+-- latest; positions only fall, so that an edited one cannot lead in a circle. (CROSS: SQLite would
+-- read the whole journal instead, to have it in order.)
 WITH RECURSIVE chain (seq, before) AS (
     SELECT journal.seq, journal.before
     FROM record JOIN journal ON journal.seq = record.last WHERE record.id = :id
@@ -108,8 +109,8 @@ WITH RECURSIVE chain (seq, before) AS (
 )
 SELECT journal.seq, journal.id, journal.version, journal.before, journal.event, journal.state,
     journal.at, journal.body, journal.body_digest, journal.prev, journal.hash
-FROM chain JOIN journal ON journal.seq = chain.seq
-WHERE journal.seq > :after ORDER BY journal.seq LIMIT :limit;
+FROM chain CROSS JOIN journal
+WHERE journal.seq = chain.seq AND chain.seq > :after ORDER BY chain.seq LIMIT :limit;
 
 -- holders: Which record holds each of these names; free ones are left out.
 SELECT name, record FROM name WHERE name IN :names;

@@ -24,7 +24,7 @@ from landed.server.models import NAME_MAX
 from landed.server.problems import absent
 from landed.testing.timeline import retold
 
-SHOWN = 200  # records of one page
+SHOWN = 100  # records of one page
 VIEWS = tuple(View)
 
 
