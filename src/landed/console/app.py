@@ -97,6 +97,7 @@ def _templates() -> Environment:
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
+        auto_reload=False,
         finalize=shown.visible,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -105,7 +105,8 @@ class PlanCard:
 async def plan_card(visit: Visit, plan: Plan) -> PlanCard:
     """Return a plan as whoever is signed in is shown it; nothing but its own records is read."""
     reader, language = visit.rt.driver.reader, visit.console.language
-    operations = await reader.operations(*(p.record for p in plan.places if p.record))
+    held = [place.record for place in plan.places if place.record]
+    operations = await reader.operations(*held) if held else {}
     contracts = [await reader.contract(step.contract, of=plan.id) for step in plan.steps]
     can_undo = undoable(plan, operations, reader.contracts, visit.console.now)
     plan = as_of_now(plan, visit.console.now)

@@ -9,19 +9,17 @@ from starlette.responses import Response
 
 from landed.console.cards import plan_card, waits_for_yes
 from landed.console.pages.live import on_change, streamed
-from landed.console.pages.questions import QuestionCard, question_card
+from landed.console.pages.questions import question_card
 from landed.console.visit import Page, Visit
-from landed.core.approval import approval_from
-from landed.core.case import Standing
+from landed.core.approval import Purpose, approval_from
 from landed.core.changes import Kind, Record
-from landed.core.plan import Plan, PlanState, plan_from
-from landed.core.question import About, question_from
+from landed.core.plan import Plan, plan_from
+from landed.core.question import About, Question, question_from
 from landed.core.store import Listed
 from landed.runtime.inbox import Inbox
 from landed.server.auth import Role
 
-READ = 50  # records that are read at a time
-READS_MAX = 20  # how often for one page: what waits for others is passed over
+READS_MAX = 20  # pages of the store for one of ours: what waits for others is passed over
 SHOWN = 20  # how many are shown on a page
 
 
@@ -36,14 +34,15 @@ class Item:
 
 async def waiting(visit: Visit) -> Response:
     """Show what waits for whoever is signed in, oldest first."""
-    items, following = await waiting_for(visit, after=position(visit))
+    records, following = await waiting_for(visit, after=position(visit))
+    items = [item for record in records if (item := await _item(visit, record)) is not None]
     return visit.show(
         "waiting.html",
         page="waiting",
         items=items,
         next=following,
         after=position(visit),
-        seen=_digest(items),
+        seen=_digest(records),
     )
 
 
@@ -51,29 +50,28 @@ async def waiting_events(visit: Visit) -> Response:
     """Say once that what waits is not what the page has; what is typed there is left alone."""
 
     async def look() -> str:
-        items, _ = await waiting_for(visit, after=position(visit))
-        is_news = _digest(items) != visit.asked("seen")
+        records, _ = await waiting_for(visit, after=position(visit))
+        is_news = _digest(records) != visit.asked("seen")
         return visit.part("_news.html", after=position(visit)) if is_news else ""
 
     return streamed(visit, on_change(visit, look))
 
 
-async def waiting_for(visit: Visit, *, after: int) -> tuple[list[Item], int]:
+async def waiting_for(visit: Visit, *, after: int) -> tuple[list[Record], int]:
     """Return what waits for somebody after a position, and where the next page begins (0: none)."""
-    items: list[Item] = []
+    found: list[Record] = []
     store = visit.rt.driver.store
     for _ in range(READS_MAX):
-        left = SHOWN - len(items)
         page = await store.listed(
-            tenant=visit.who.tenant, of=Listed.WAITING, after=after, limit=min(READ, left)
+            tenant=visit.who.tenant, of=Listed.WAITING, after=after, limit=SHOWN - len(found)
         )
-        for record in page.records:
-            item = await _item(visit, record)
-            items += [item] if item is not None else []
+        theirs = [record for record in page.records if _is_theirs(visit, record)]
+        asked = await _confirms(visit, theirs)
+        found += [record for record in theirs if record.id not in asked]
         after = page.next
-        if not after or len(items) >= SHOWN:
+        if not after or len(found) >= SHOWN:
             break
-    return items, after
+    return found, after
 
 
 def position(visit: Visit) -> int:
@@ -82,46 +80,59 @@ def position(visit: Visit) -> int:
     return int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 19 else 0
 
 
-def _digest(items: Sequence[Item]) -> str:
-    return sha256("\n".join(each.id for each in items).encode()).hexdigest()[:16]
+def _digest(records: Sequence[Record]) -> str:
+    return sha256("\n".join(each.id for each in records).encode()).hexdigest()[:16]
 
 
-async def _item(visit: Visit, record: Record) -> Item | None:
-    """Return a record as what waits for whoever is signed in, None where it does not."""
+def _is_theirs(visit: Visit, record: Record) -> bool:
+    """Whether a record waits for whoever is signed in."""
+    mine = ("", visit.who.principal)
     match record.kind:
         case Kind.PLAN:
             plan = plan_from(record)
-            return await _plan(visit, plan) if waits_for_yes(plan) else None
+            waits = waits_for_yes(plan) and not plan.expired(visit.console.now)
+            return waits and plan.principal in mine
         case Kind.QUESTION:
-            return await _question(visit, record)
-        case Kind.OPERATION | Kind.CASE if visit.who.may_be(Role.ADMIN):
-            return Item(id=record.id, kind="case", card=await _case(visit, record.id))
+            return question_from(record).principal in mine
+        case Kind.OPERATION | Kind.CASE:
+            return visit.who.may_be(Role.ADMIN)
         case _:
-            return None
+            return False
+
+
+async def _confirms(visit: Visit, records: Sequence[Record]) -> frozenset[str]:
+    """Return those of the questions that ask for the yes to a plan that waits by itself."""
+    questions = [question_from(each) for each in records if each.kind is Kind.QUESTION]
+    about = {each.subject: each.id for each in questions if each.about is About.PLAN}
+    approvals = await visit.rt.driver.store.load(*about) if about else ()
+    return frozenset(
+        about[each.id] for each in approvals if approval_from(each).purpose is Purpose.CONFIRM
+    )
+
+
+async def _item(visit: Visit, record: Record) -> Item | None:
+    match record.kind:
+        case Kind.PLAN:
+            return await _plan(visit, plan_from(record))
+        case Kind.QUESTION:
+            return await _question(visit, question_from(record))
+        case _:
+            inbox = Inbox(reader=visit.rt.driver.reader, tenant=visit.who.tenant)
+            return Item(id=record.id, kind="case", card=await inbox.case(record.id))
 
 
 async def _plan(visit: Visit, plan: Plan) -> Item | None:
-    if plan.principal not in ("", visit.who.principal):
-        return None
     card = await plan_card(visit, plan)
     return Item(id=plan.id, kind="plan", card=card) if card.may else None
 
 
-async def _question(visit: Visit, record: Record) -> Item | None:
-    """Return a question; one about a plan is that plan, unless it is there by itself."""
-    asked = question_from(record)
-    if asked.principal not in ("", visit.who.principal):
-        return None
+async def _question(visit: Visit, asked: Question) -> Item | None:
+    """Return a question; one whether to run a plan once more is shown as that plan."""
     if asked.about is not About.PLAN:
-        card: QuestionCard = question_card(asked)
-        return Item(id=asked.id, kind="question", card=card)
+        return Item(id=asked.id, kind="question", card=question_card(asked))
     (approval,) = await visit.rt.driver.store.load(asked.subject)
     plan = await visit.rt.driver.reader.plan(approval_from(approval).plan, tenant=asked.tenant)
-    return None if plan.state is PlanState.PROPOSED else await _plan(visit, plan)
-
-
-async def _case(visit: Visit, id: str) -> Standing:
-    return await Inbox(reader=visit.rt.driver.reader, tenant=visit.who.tenant).case(id)
+    return await _plan(visit, plan)
 
 
 PAGES = (
