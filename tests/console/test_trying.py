@@ -1,6 +1,7 @@
 """Try it: every combination of its switches comes to what is tabulated, beside the naive agent."""
 
 import asyncio
+import builtins
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -216,3 +217,22 @@ def test_it_is_all_said_in_spanish_too() -> None:
         assert "en duda" in {text.text for text in page.pictures[1].iter(f"{SVG}text")}
 
     visit(see, language="es")
+
+
+def test_without_the_packages_of_the_demos_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def see(there: Visitors) -> None:
+        monkeypatch.setattr(builtins, "__import__", without_httpx)
+        answer = await there.get("/try")
+        assert answer.status_code == 503
+        assert "pip install" in answer.text
+
+    real = builtins.__import__
+
+    def without_httpx(name: str, *rest: object) -> object:
+        if name == "landed.testing.playing":
+            raise ModuleNotFoundError("No module named 'httpx2'", name="httpx2")
+        return real(name, *rest)  # type: ignore[arg-type]
+
+    visit(see)

@@ -44,8 +44,10 @@ async def trying(visit: Visit) -> Response:
     """Show a scenario, played with the switches of the query."""
     scenario = visit.asked("scenario") or MAIN
     chosen = _chosen(visit) if scenario == MAIN else {}
-    names, lines = _scenarios()
-    if scenario not in names:
+    lines = _scenarios()
+    if lines is None:
+        return visit.show("trying_missing.html", status=503, page="try")
+    if scenario not in lines:
         raise ProblemError("absent")
     try:
         columns = await _columns(visit, scenario, chosen)
@@ -56,7 +58,7 @@ async def trying(visit: Visit) -> Response:
         status=200 if columns else 503,
         page="try",
         scenario=scenario,
-        scenarios=names,
+        scenarios=list(lines),
         line=lines[scenario],
         choices=CHOICES if scenario == MAIN else {},
         chosen=chosen,
@@ -72,14 +74,15 @@ def _chosen(visit: Visit) -> dict[str, str]:
     return chosen
 
 
-def _scenarios() -> tuple[tuple[str, ...], Mapping[str, str]]:
-    """Return the names of all, and their lines; absent without the packages of the demos."""
+def _scenarios() -> Mapping[str, str] | None:
+    """Return the names of all, each with its line; None without the packages of the demos."""
     try:
         from landed.testing.playing import every
-    except ModuleNotFoundError:
-        raise ProblemError("absent") from None
-    lines = {each.name: each.line for each in every()}
-    return tuple(lines), lines
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").startswith("landed"):
+            raise
+        return None
+    return {each.name: each.line for each in every()}
 
 
 async def _columns(visit: Visit, scenario: str, chosen: Mapping[str, str]) -> list[Column]:

@@ -80,4 +80,8 @@ WORDS: Mapping[str, tuple[str, str]] = {
         "Too many scenarios are being played. Press Play again in a moment.",
         "Se están ejecutando demasiados escenarios. Pulsa Ejecutar otra vez en un momento.",
     ),
+    "try.missing": (
+        "The simulations need a few more packages: pip install 'landed[demo]', then start again.",
+        "Las simulaciones necesitan más paquetes: pip install 'landed[demo]', y arranca otra vez.",
+    ),
 }
