@@ -1,14 +1,22 @@
 """The page of an operation: what it is, why it is so, what it leads to; for whose it is."""
 
 import asyncio
+import inspect
 import re
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
 import landed
+from landed.console.where import relation_of, stands
+from landed.console.words import LANGUAGES, say
+from landed.core.changes import Kind
 from landed.core.operation import State
+from landed.core.plan import PlanState
+from landed.runtime import tracing
+from landed.runtime.tracing import Link
 from tests.console.visiting import SVG, Visitors, visited
 
 HOSTILE = '<img src=x onerror="window.pwned=1">\u202egnp.exe\u200b{{7*7}}'
@@ -122,8 +130,6 @@ def test_an_agent_sees_none_of_it() -> None:
 
 
 def test_every_state_has_its_words_in_both_languages() -> None:
-    from landed.console.words import LANGUAGES, say
-
     for language in LANGUAGES:
         for state in State:
             assert say(language, f"op.means.{state}")
@@ -137,3 +143,16 @@ def test_it_is_told_in_spanish() -> None:
         assert "La deshace cancel." in page.words
 
     see(look, {"day": "Fri"}, language="es")
+
+
+def test_every_way_that_one_record_leads_to_another_has_its_words() -> None:
+    ways = set(re.findall(r'yield "([a-z ]+)", ', inspect.getsource(tracing))) - {"step of"}
+    assert len(ways) > 10
+    for language in LANGUAGES:
+        said = partial(say, language)
+        for way in (*ways, "step 3 of", "its operation"):
+            link = Link(relation=way, kind=Kind.PLAN, id="p", state="done", says="")
+            assert "plan" in relation_of(said, link)
+        assert all(stands(said, Kind.PLAN, state) for state in PlanState)
+        assert all(stands(said, Kind.OPERATION, state) for state in State)
+        assert stands(said, Kind.RELEASE, "owed") == "owed"
