@@ -94,6 +94,30 @@ class Layout:
     means: Mapping[int, Meaning] = field(default_factory=lambda: MEANS)
 
 
+def commit_schema(layout: Layout) -> dict[str, Json]:
+    """Return the JSON Schema (2020-12) of what a commit's body is, in the service's own words.
+
+    All of it is needed, and nothing else may be in it: what runs is what was planned. A token says
+    nothing without the fingerprint of what was seen, and that nothing without its plan.
+    """
+    names = {what: name for name, what in layout.sends.items()}
+    needs = {"token": ("fingerprint", "plan_id"), "fingerprint": ("plan_id",)}
+    depends: dict[str, Json] = {
+        names[what]: [names[each] for each in needed if each in names]
+        for what, needed in needs.items()
+        if what in names
+    }
+    text: dict[str, Json] = {"type": "string", "minLength": 1}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "properties": dict.fromkeys(layout.sends, text),
+        "required": list(layout.sends),
+        "dependentRequired": {name: needed for name, needed in depends.items() if needed},
+        "additionalProperties": False,
+    }
+
+
 class NoPlanError(ValueError):
     """A dry run's answer is no plan; what it lacks is the text."""
 

@@ -46,6 +46,7 @@ from landed.tools.dry_run import (
     NoPlanError,
     actions_text,
     changed_in,
+    commit_schema,
     held_plan,
     instant,
     meant,
@@ -136,6 +137,11 @@ class TwoPhaseTool:
     def schema(self) -> Mapping[str, Json]:
         """The JSON Schema of its arguments; none of them is a token or a fingerprint."""
         return self._arguments.schema
+
+    @property
+    def commit_schema(self) -> Mapping[str, Json]:
+        """The JSON Schema of the body it commits with; no model is shown it, for it has a token."""
+        return commit_schema(self._layout)
 
     def check(self, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
         """Return the arguments as stored; `ProposalError` also for what no request can carry."""
