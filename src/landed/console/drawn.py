@@ -55,8 +55,10 @@ def _drawn(picture: str, lines: Sequence[Line], title: str) -> Drawn:
 
 
 def _look(look: Look, say: Say) -> Look:
-    return replace(
-        look,
-        seen=lambda text: str(visible(text)),
-        names=lambda name: say(f"picture.{name}"),
-    )
+    def seen(text: str) -> str:
+        return str(visible(text))
+
+    def names(name: str) -> str:
+        return say(f"picture.{name}")
+
+    return replace(look, seen=seen, names=names)
