@@ -56,6 +56,20 @@ def test_it_tells_what_was_said_and_done_in_order_and_what_came_of_it() -> None:
     see(look)
 
 
+def test_of_many_turns_the_newest_are_told_and_it_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sessions, "REPORTS_MAX", 1)
+
+    async def look(there: Visitors) -> None:
+        page = await there.page(PATH)
+        (report,) = page.all("section", **{"class": "card report"})
+        assert "R-Sat" in report.words
+        assert "The newest 1 of 2 turns:" in page.words
+
+    see(look)
+
+
 def test_its_picture_has_its_operations_with_a_number_for_each_turn() -> None:
     async def look(there: Visitors) -> None:
         (picture,) = (await there.page(PATH)).pictures

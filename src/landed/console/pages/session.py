@@ -25,6 +25,7 @@ from landed.server.problems import absent
 from landed.testing.timeline import retold
 
 SHOWN = 100  # records of one page
+REPORTS_MAX = 10  # turns that are told of, the newest
 VIEWS = tuple(View)
 
 
@@ -42,6 +43,7 @@ class Shown:
     next: int
     items: Sequence[Item]
     reports: Sequence[Report]
+    turns: int
     questions: Sequence[Question]
     timeline: Drawn
 
@@ -65,6 +67,7 @@ async def session(visit: Visit) -> Response:
         next=records[-1].made if len(page) > SHOWN else 0,
         items=await reader.history_of(records, view=view),
         reports=_reports(visit, records) if is_whole else (),
+        turns=sum(each.kind is Kind.TURN for each in records),
         questions=[question_from(each) for each in records if each.kind is Kind.QUESTION],
         timeline=drawn(told.lines, title=name, say=visit.say),
     )
@@ -87,10 +90,10 @@ async def require_session(visit: Visit, name: str) -> None:
 
 def _reports(visit: Visit, records: Sequence[Record]) -> list[Report]:
     contracts, language = visit.rt.driver.reader.contracts, visit.console.language
+    turns = [each.id for each in records if each.kind is Kind.TURN]
     return [
-        report(each.id, records, contracts, language=language, now=visit.console.now)
-        for each in records
-        if each.kind is Kind.TURN
+        report(turn, records, contracts, language=language, now=visit.console.now)
+        for turn in turns[-REPORTS_MAX:]
     ]
 
 

@@ -167,6 +167,10 @@ WORDS: Mapping[str, tuple[str, str]] = {
     "session.from": ("From position {position} on.", "Desde la posición {position}."),
     "session.beginning": ("From its beginning", "Desde el principio"),
     "session.report": ("What the person is told of", "Lo que se cuenta a la persona de"),
+    "session.reports_cut": (
+        "The newest {count} of {turns} turns:",
+        "Los últimos {count} de {turns} turnos:",
+    ),
     "session.questions": ("Questions", "Preguntas"),
     "session.question.open": ("open", "abierta"),
     "session.question.yes": ("yes", "sí"),
