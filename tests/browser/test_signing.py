@@ -36,7 +36,7 @@ def test_whoever_signs_out_is_out(browser: Browser) -> None:
         page.wait_for_load_state("load")
         page.goto(f"{served.console}/waiting")
 
-        assert page.url.endswith("/sign-in")
+        assert page.url.endswith("/sign-in?next=%2Fwaiting")
         assert page.locator("nav").count() == 0
         watched.require_clean()
         page.context.close()

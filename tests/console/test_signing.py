@@ -130,6 +130,19 @@ def test_a_cookie_is_out_of_reach_of_scripts_and_of_other_sites() -> None:
     asyncio.run(script())
 
 
+def test_two_consoles_on_one_machine_leave_each_others_cookies_alone() -> None:
+    async def script() -> None:
+        names = []
+        for port in (8080, 8081):
+            base = f"http://localhost:{port}"
+            async with opened(authenticate=known, base=base) as (_, http):
+                names.append((await sign_in(http, "ana")).headers["set-cookie"].partition("=")[0])
+                assert (await http.get("/console/waiting")).status_code == 200
+        assert names == ["landed-8080", "landed-8081"]
+
+    asyncio.run(script())
+
+
 def test_who_signs_out_is_out_and_needs_their_own_form_for_it() -> None:
     async def script(here: Console) -> None:
         out = await here.press("/waiting", "/sign-out")

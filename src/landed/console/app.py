@@ -102,8 +102,10 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    held: Any = templates  # Jinja2 does not say what its filters are.
+    filters: dict[str, Any] = held.filters
     for name in ("amount", "moment", "machine_time", "plain", "rows"):
-        templates.filters[name] = getattr(shown, name)
+        filters[name] = getattr(shown, name)
     return templates
 
 

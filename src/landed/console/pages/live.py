@@ -85,7 +85,7 @@ async def _bounded(visit: Visit, parts: AsyncGenerator[str]) -> AsyncGenerator[s
 
 async def _still_in(visit: Visit) -> bool:
     who = await visit.console.known(visit.kept)
-    return who == visit.who and who.may_be(Role.PERSON)
+    return who is not None and who == visit.who and who.may_be(Role.PERSON)
 
 
 def event(part: str) -> str:

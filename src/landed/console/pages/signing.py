@@ -21,11 +21,16 @@ def cookie_of(request: Request) -> str:
     return request.cookies.get(_name(request), "")
 
 
-def sign_out(answer: Response) -> Response:
+def sign_out(request: Request, answer: Response) -> Response:
     """Have the browser forget the sign-in."""
-    for name, path in ((SECURE, "/"), ("landed", ROOT)):
-        secure = name == SECURE
-        answer.delete_cookie(name, path=path, secure=secure, httponly=True, samesite="strict")
+    name = _name(request)
+    answer.delete_cookie(
+        name,
+        path="/" if name == SECURE else ROOT,
+        secure=name == SECURE,
+        httponly=True,
+        samesite="strict",
+    )
     return answer
 
 
@@ -40,7 +45,7 @@ def to_sign_in(console: Console, request: Request) -> Response:
         text = console.render("again.html", signed_in=False, nav=(), page="", path=path)
         return HTMLResponse(text)
     there = f"?{urlencode({'next': path})}" if _is_ours(path) else ""
-    return sign_out(RedirectResponse(f"{ROOT}/sign-in{there}", status_code=303))
+    return sign_out(request, RedirectResponse(f"{ROOT}/sign-in{there}", status_code=303))
 
 
 async def form(visit: Visit) -> Response:
@@ -70,7 +75,7 @@ async def take(visit: Visit) -> Response:
 
 async def leave(visit: Visit) -> Response:
     """Sign out."""
-    return sign_out(visit.go("/sign-in"))
+    return sign_out(visit.request, visit.go("/sign-in"))
 
 
 def _form(visit: Visit, *, status: int = 200, wrong: str = "") -> Response:
@@ -110,9 +115,12 @@ def _is_ours(path: str) -> bool:
 def _name(request: Request) -> str:
     """Return the cookie's name: over https one that no other host can set.
 
-    Over plain http, as on the loopback, a browser takes no `__Host-` and no `Secure`.
+    Over plain http, as on the loopback, a browser takes no `__Host-` and no `Secure`. There it
+    sends a cookie to every port of a host, so each has its own name.
     """
-    return SECURE if request.url.scheme == "https" else "landed"
+    if request.url.scheme == "https":
+        return SECURE
+    return f"landed-{request.url.port}" if request.url.port else "landed"
 
 
 PAGES = (
