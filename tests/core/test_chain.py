@@ -107,6 +107,9 @@ def test_chains_of_several_stores_hold_side_by_side() -> None:
     both = [*trunk, left, right, made_after(left, 6), made_after(right, 7)]
     assert checked(both, is_one=False).holds
     assert not checked(both, is_one=True).holds
+    second = made_after(replace(trunk[0], hash=GENESIS), 8)
+    assert checked([*both, second], is_one=False).holds
+    assert breaks(checked([*trunk, second])) == [(8, "unlinked")]
     assert breaks(checked([*both[:3], *both[4:]], is_one=False)) == [(6, "unlinked")]
 
 

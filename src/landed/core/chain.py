@@ -77,6 +77,8 @@ class Chain:
     def _is_linked(self, entry: Entry) -> bool:
         if self.checked and entry.prev in self._before():
             return True
+        if entry.prev == GENESIS and not self.is_one:
+            return True  # Of a store that was opened when nothing was written yet.
         if not self.checked and (entry.prev == GENESIS) == self.is_from_beginning:
             self.outside += not self.is_from_beginning
             return True
