@@ -64,7 +64,7 @@ def test_a_form_without_the_value_of_its_sign_in_changes_nothing(
         sent = {**fields, "csrf": value} if value is not None else dict(fields)
         if value is None:
             del sent["csrf"]
-        path = goal.replace("{id:path}", plan.plan).replace("{id}", plan.plan)
+        path = goal.replace("{id:whole}", plan.plan).replace("{id}", plan.plan)
         answer = await here.send(path.replace("{scenario}", "x"), sent, who="ana")
         assert answer.status_code == 403, path
         assert await records(here) == before
@@ -161,7 +161,7 @@ def test_reading_never_changes_anything() -> None:
         for page in PAGES:
             if page.method != "GET" or page.live:
                 continue
-            path = page.path.replace("{id:path}", plan.plan).replace("{id}", plan.plan)
+            path = page.path.replace("{id:whole}", plan.plan).replace("{id}", plan.plan)
             if "{" not in path and not path.startswith("/try"):
                 await here.visitors.get(path, who="boss")
         for verb in ("approve", "decline", "cancel", "retry", "undo", "abandon"):

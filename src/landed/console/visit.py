@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from jinja2 import Environment
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
@@ -31,6 +32,23 @@ T = TypeVar("T")
 
 ROOT = "/console"
 FIELDS_MAX = 50
+
+
+class Whole(Convertor[str]):
+    """What is left of a path, whatever it is: what a service calls something may hold anything."""
+
+    regex = "(?s:.+)"
+
+    def convert(self, value: str) -> str:
+        """Return it as it is."""
+        return value
+
+    def to_string(self, value: str) -> str:
+        """Return it as it is."""
+        return value
+
+
+register_url_convertor("whole", Whole())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from landed.console.visit import Page, Visit
+from landed.core.approval import approval_from
 from landed.core.changes import Kind
 from landed.core.errors import ApprovalError
 from landed.core.question import About, Question, QuestionState, question_from
@@ -35,8 +36,12 @@ def question_card(asked: Question) -> QuestionCard:
 
 
 async def show(visit: Visit) -> Response:
-    """Show a question."""
-    return _page(visit, await _asked(visit), note=visit.asked("note"))
+    """Show a question; one about a plan is answered on the page of that plan."""
+    asked = await _put_to(visit)
+    if asked.about is About.PLAN:
+        (approval,) = await visit.rt.driver.store.load(asked.subject)
+        return visit.go(f"/plans/{approval_from(approval).plan}")
+    return _page(visit, asked, note=visit.asked("note"))
 
 
 async def answer(visit: Visit) -> Response:
@@ -96,11 +101,18 @@ def _page(
 
 
 async def _asked(visit: Visit) -> Question:
-    """Return a question that was put to whoever is signed in; raises `ProblemError`."""
+    """Return a question about no plan, put to whoever is signed in; raises `ProblemError`."""
+    asked = await _put_to(visit)
+    if asked.about is About.PLAN:
+        raise absent()
+    return asked
+
+
+async def _put_to(visit: Visit) -> Question:
     for record in await visit.rt.driver.store.load(plain(visit.named("id"))):
         if record.kind is Kind.QUESTION and record.tenant == visit.who.tenant:
             asked = question_from(record)
-            if asked.principal in ("", visit.who.principal) and asked.about is not About.PLAN:
+            if asked.principal in ("", visit.who.principal):
                 return asked
     raise absent()
 

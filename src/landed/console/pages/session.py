@@ -97,4 +97,4 @@ def _reports(visit: Visit, records: Sequence[Record]) -> list[Report]:
     ]
 
 
-PAGES = (Page(path="/sessions/{session:path}", answer=session),)
+PAGES = (Page(path="/sessions/{session:whole}", answer=session),)

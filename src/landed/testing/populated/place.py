@@ -90,7 +90,7 @@ def place(person: str, *, language: str = "en") -> Generator[Place]:
             language=language,
             looks=False,
             transport=WorldTransport(office, world.spawn),
-            replaced={"send_invoice": {"escalate_after_s": 0.0}},
+            replaced={"send_invoice": {"escalate_after_s": 0.5}},
         )
         paid = refund_tools(PAYMENTS_URL, kept, WorldTransport(bank, world.spawn))
         tools = (*mailed, *paid, *courier_tools(courier))

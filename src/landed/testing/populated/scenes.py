@@ -119,7 +119,6 @@ async def refunded(stage: Stage) -> None:
     await stage.order(
         "Refund 200 of order 4412",
         "order-4412",
-        ("look_up_shipping", {"order": "4412"}),
         ("refund_order", {"order": "4412", "cents": 20_000}),
     )
 
