@@ -93,7 +93,7 @@ def asked(demo: Served, opens: Opens) -> tuple[str, str, dict[str, str]]:
 Asked = tuple[str, str, dict[str, str]]
 
 
-@pytest.mark.req("X89")
+@pytest.mark.fault("X89")
 def test_a_form_of_another_origin_decides_nothing(
     elsewhere: Page, asked: Asked, demo: Served
 ) -> None:
@@ -106,7 +106,7 @@ def test_a_form_of_another_origin_decides_nothing(
     assert demo.plan(plan)["state"] == "proposed"
 
 
-@pytest.mark.req("X89")
+@pytest.mark.fault("X89")
 @pytest.mark.parametrize("mode", ["cors", "no-cors"])
 def test_a_fetch_of_another_origin_decides_nothing(
     elsewhere: Page, asked: Asked, demo: Served, mode: str
@@ -119,7 +119,7 @@ def test_a_fetch_of_another_origin_decides_nothing(
     assert demo.plan(plan)["state"] == "proposed"
 
 
-@pytest.mark.req("X89")
+@pytest.mark.fault("X89")
 def test_another_origin_reads_nothing(elsewhere: Page, demo: Served) -> None:
     for path in ("/console/waiting", "/v1/plans/x"):
         heard = elsewhere.evaluate(READS, f"{demo.base}{path}")
@@ -127,7 +127,7 @@ def test_another_origin_reads_nothing(elsewhere: Page, demo: Served) -> None:
         assert heard == "TypeError: Failed to fetch"
 
 
-@pytest.mark.req("X91")
+@pytest.mark.fault("X91")
 def test_no_page_is_framed_by_others(elsewhere: Page, asked: Asked, demo: Served) -> None:
     plan, _, _ = asked
     for path in ("waiting", f"plans/{plan}", "sign-in"):
@@ -139,7 +139,7 @@ def test_no_page_is_framed_by_others(elsewhere: Page, asked: Asked, demo: Served
         assert not framed.url.startswith(demo.base)
 
 
-@pytest.mark.req("X90")
+@pytest.mark.fault("X90")
 def test_a_name_that_was_rebound_shows_nothing(browser: Browser, demo: Served) -> None:
     port = demo.base.rpartition(":")[2]
     context = entered(browser, demo)
@@ -153,7 +153,7 @@ def test_a_name_that_was_rebound_shows_nothing(browser: Browser, demo: Served) -
     context.close()
 
 
-@pytest.mark.req("X90")
+@pytest.mark.fault("X90")
 @pytest.mark.parametrize("host", [EVIL, f"{EVIL}:80", "127.0.0.1.evil.test", ""])
 def test_raw_http_by_another_name_is_refused(demo: Served, host: str) -> None:
     where = demo.base.removeprefix("http://")

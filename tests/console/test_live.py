@@ -227,3 +227,19 @@ def test_what_waits_for_others_is_passed_over() -> None:
         assert len(rest.all("h2")) == 10
 
     run(script)
+
+
+def test_streams_end_when_the_process_is_told_to_stop() -> None:
+    async def script(here: Console) -> None:
+        plan = await here.propose("slow", what="x")
+        paths = (f"/plans/{plan.plan}/events", "/running/events")
+        streams = [messages(here, path) for path in paths]
+        for stream in streams:
+            await anext(stream)
+        stop = asyncio.Event()
+        stop.set()
+        await here.rt.serve(stop)
+        for stream in streams:
+            assert [message async for message in stream][-1:] == [live.OVER]
+
+    run(script)

@@ -115,6 +115,7 @@ class Opened:
     async def serve(self, stop: asyncio.Event) -> None:
         """Work on what is in the store until `stop` is set, for a process that does nothing else.
 
+        Whoever watches a plan is let go then, so that nothing that serves them has to wait.
         Raises `LeaseLostError` when this worker was taken for dead, and `NewerSchemaError` when a
         newer `landed` took over the store; another worker has its work then.
         """
@@ -124,6 +125,7 @@ class Opened:
             await asyncio.wait((stopped, *self._rounds[:1]), return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopped.cancel()
+            self.driver.setting.listeners.end()
         if self.worker.lost is not None:
             raise self.worker.lost
 
