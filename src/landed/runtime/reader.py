@@ -1,6 +1,6 @@
 """Reads records without claiming anything: history, report and status, for every face alike."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from landed.core.changes import Kind, Record
@@ -16,6 +16,7 @@ from landed.core.report import Report, report
 from landed.core.session import contract_id, contracts_of, kept_contract
 from landed.core.store import Store
 from landed.core.value import Value, value_of
+from landed.runtime.telling import records_of_turn
 
 PAGE = 500
 PAGES_MAX = 200
@@ -104,7 +105,12 @@ class Reader:
         if not records or records[0].kind not in _TURNS:
             raise ProposalError(f"there is no turn {turn!r}; use the id that `receive` returned")
         first = records[0]
-        every = await self.records(tenant=first.tenant, session=first.session)
+
+        async def window(after: int) -> list[Record]:
+            return await self.records(tenant=first.tenant, session=first.session, after=after)
+
+        every = await records_of_turn(self.store, first, window)
+        await self._learn(every)
         return report(turn, every, self.contracts, language=language, now=now)
 
     async def records(self, *, tenant: str, session: str, after: int = 0) -> list[Record]:
@@ -118,10 +124,13 @@ class Reader:
             if len(page) < PAGE:
                 break
             after = page[-1].made
+        await self._learn(records)
+        return records
+
+    async def _learn(self, records: Iterable[Record]) -> None:
         for record in records:
             for digest in contracts_of(record):
                 await self.contract(digest, of=record.id)
-        return records
 
 
 # What a turn may be known by: a call or a plan without an input is a turn of its own.
