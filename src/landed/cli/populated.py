@@ -10,10 +10,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import click
+
 from landed.cli.opened import SQLITE_URL, App, app_of
 
 if TYPE_CHECKING:
     from landed.runtime.runtime import Runtime
+
+EXTRAS = "for the example, pip install 'landed[console,demo]'"
 
 
 async def nothing(runtime: "Runtime") -> None:
@@ -44,8 +48,13 @@ def offered(app: str, url: str, *, lang: str | None) -> Generator[Offered]:
 @contextmanager
 def example(url: str, *, person: str, lang: str | None) -> Generator[Offered]:
     """Offer the example, to a `person`; on a store of its own where `url` is ""."""
-    from landed.testing.populated.place import place
-    from landed.testing.populated.scenes import populate
+    try:
+        from landed.testing.populated.place import place
+        from landed.testing.populated.scenes import populate
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").startswith("landed"):
+            raise
+        raise click.ClickException(f"{missing.name} is missing: {EXTRAS}") from missing
 
     async def begins(runtime: "Runtime") -> None:
         await populate(runtime, person=person)
