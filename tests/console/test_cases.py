@@ -218,19 +218,35 @@ def test_a_question_to_somebody_else_is_one_that_there_is_not(who: str) -> None:
     run(script)
 
 
+async def broken_off(here: Console) -> str:
+    """Have a plan that needed a yes break off at its second step; return its id."""
+    here.desk.refuses = True
+    plan = await here.propose("erase", ("refund", {"invoice": "1", "amount_cents": 5}), what="x")
+    await here.press("/waiting", f"/plans/{plan.plan}/approve", typed="3")
+    here.desk.refuses = False
+    return plan.plan
+
+
 def test_a_question_to_retry_is_shown_as_its_plan() -> None:
     async def script(here: Console) -> None:
-        here.desk.refuses = True
-        plan = await here.propose(
-            "erase", ("refund", {"invoice": "1", "amount_cents": 5}), what="x"
-        )
-        goal = f"/plans/{plan.plan}/approve"
-        await here.press("/waiting", goal, typed="3")
-        page = await here.page("/waiting")
-        assert "Couldn't: Refund 5 cents" in page.words
-        here.desk.refuses = False
-        done = await here.follow(await here.press("/waiting", f"/plans/{plan.plan}/retry"))
+        id = await broken_off(here)
+        assert "Couldn't: Refund 5 cents" in (await here.page("/waiting")).words
+        done = await here.follow(await here.press("/waiting", f"/plans/{id}/retry"))
         assert "You had it retried." in done.words
         assert here.desk.refunds == [3, 5]
+
+    run(script)
+
+
+def test_a_no_to_retrying_stays_a_no() -> None:
+    async def script(here: Console) -> None:
+        id = await broken_off(here)
+        fields = await here.fields("/waiting", f"/plans/{id}/retry")
+        no = await here.follow(await here.press("/waiting", f"/plans/{id}/decline"))
+        assert "You said no." in no.words
+        assert "Nothing waits for you." in (await here.page("/waiting")).words
+        assert not (await here.page("/done")).all("form", action=f"/console/plans/{id}/retry")
+        assert (await here.send(f"/plans/{id}/retry", fields)).status_code in (409, 412)
+        assert here.desk.refunds == [3]
 
     run(script)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from landed.console.shown import rows
 from landed.console.visit import Visit
+from landed.core.approval import ApprovalState, Purpose, approval_from, approval_id
 from landed.core.contract import Contract, Effect
 from landed.core.erased import erased_on
 from landed.core.key import ask_name, targets_of
@@ -145,7 +146,7 @@ async def _may(visit: Visit, plan: Plan, *, is_theirs: bool, can_undo: bool) -> 
     if is_theirs and waits_for_yes(plan):
         may |= {"approve", "decline"}
     if is_theirs and plan.state is PlanState.PARTIAL and not _is_outdated(plan):
-        may.add("retry")
+        may |= await _once_more(visit, plan)
     if plan.state is PlanState.PROPOSED and not may:
         may.add("abandon")
     if PlanEvent.STOP_ASKED in PLAN_MOVES[plan.state]:
@@ -159,6 +160,17 @@ async def _may(visit: Visit, plan: Plan, *, is_theirs: bool, can_undo: bool) -> 
     permissions = visit.rt.planner.foreseer.permissions
     is_theirs = await is_in_charge(permissions, visit.who.principal, tenant=visit.who.tenant)
     return frozenset(may) if is_theirs else frozenset()
+
+
+async def _once_more(visit: Visit, plan: Plan) -> set[str]:
+    """Return what may be said to running a partial plan once more; a no to that stays a no."""
+    if not plan.needs_yes:
+        return {"retry"}
+    offered = approval_id(plan.id, Purpose.RETRY, plan.attempt + 1)
+    states = [approval_from(each).state for each in await visit.rt.driver.store.load(offered)]
+    if ApprovalState.DECLINED in states:
+        return set()
+    return {"retry", "decline"} if ApprovalState.OPEN in states else {"retry"}
 
 
 def _is_outdated(plan: Plan) -> bool:
