@@ -226,7 +226,7 @@ def digests_in_memory() -> set[str]:
 
 
 @pytest.mark.req("S3-34")
-def test_when_the_task_is_over_its_token_is_nowhere(rig: OfficeRig) -> None:
+def test_when_the_task_is_over_its_token_is_nowhere() -> None:
     async def works(rt: Runtime) -> tuple[str, str, bool]:
         heard = await rt.receive("draft 500", principal="ana")
         plan = await kept(rt, ask=heard.ask(""))
@@ -239,9 +239,12 @@ def test_when_the_task_is_over_its_token_is_nowhere(rig: OfficeRig) -> None:
         await asyncio.sleep(1.0)  # virtual time
         return was_there, digest in digests_in_memory(), digest
 
-    was_there, is_there, digest = rig.run(script)
+    # Of a seed of its own: another test that is still in memory may have drawn the same token.
+    with World(3_034) as world:
+        rig = OfficeRig(world)
+        was_there, is_there, digest = rig.run(script)
+        stored = rig.bodies()
     assert (was_there, is_there) == (True, False)
-    stored = rig.bodies()
     assert digest in stored
     words = stored.replace('"', " ").split()
     assert digest not in {sha256(b"landed/token/1\n" + word.encode()).hexdigest() for word in words}
