@@ -71,7 +71,7 @@ def worth(path: str, seen: set[str]) -> bool:
     return crc32(path.encode()) % SAMPLED.get(kind, 1) == 0
 
 
-@pytest.mark.req("X88")
+@pytest.mark.fault("X88")
 def test_nothing_of_them_runs_leaves_or_hides_on_any_page(hostile: Served, opens: Opens) -> None:
     watched = opens(hostile)
     asked, seen, shown = list(LISTS), set[str](LISTS), list[str]()
@@ -106,7 +106,7 @@ def squeezed(text: str) -> str:
     return " ".join(text.split())
 
 
-@pytest.mark.req("X88")
+@pytest.mark.fault("X88")
 def test_what_is_searched_for_is_shown_as_text(hostile: Served, opens: Opens) -> None:
     watched = opens(hostile)
     for text in PAYLOADS[::3]:

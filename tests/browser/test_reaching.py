@@ -87,7 +87,7 @@ def test_what_is_typed_and_sent_by_keyboard(seen: Watched, demo: Served) -> None
 SIZES = {"desk": DESK, "phone": PHONE}
 
 
-@pytest.mark.req("X87")
+@pytest.mark.fault("X87")
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("where", ["plan", "waiting"])
 def test_long_arguments_push_nothing_away(
@@ -123,7 +123,7 @@ def test_long_arguments_push_nothing_away(
     card.screenshot(path=SHOTS / f"long-{where}-{size}.png", animations="disabled")
 
 
-@pytest.mark.req("X87")
+@pytest.mark.fault("X87")
 def test_what_was_said_and_written_is_apart_labelled_and_closed(
     seen: Watched, demo: Served
 ) -> None:
