@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -48,7 +48,7 @@ class Streams:
     open: int = 0
 
     @contextmanager
-    def room(self) -> Iterator[None]:
+    def room(self) -> Generator[None]:
         """Hold a place for as long as the block runs; raises `ProblemError` where there is none."""
         if self.open >= self.most:
             said = f"{self.most} streams are open here; read the plan instead, or come again"
