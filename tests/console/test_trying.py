@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from landed.console.pages.trying import CHOICES, switches_of
-from landed.console.trials import WAITING_MAX, CrowdedError, Trials
+from landed.console.trials import WAITING_MAX, CrowdedError, Trial, Trials
 from landed.testing.picture import told
 from landed.testing.playing import known, played
 from landed.testing.scenarios import BY_NAME
@@ -189,7 +189,7 @@ def test_it_is_played_once_and_one_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
         await asyncio.gather(*asked)
         assert (most, times, trials.waiting) == (1, 2, 0)
 
-    def ask(trials: Trials, key: object) -> "asyncio.Future[object]":
+    def ask(trials: Trials, key: object) -> "asyncio.Future[Trial]":
         return asyncio.ensure_future(trials.of(key, lambda: BY_NAME["refused"]))
 
     opened = asyncio.Event()
