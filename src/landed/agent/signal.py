@@ -1,0 +1,108 @@
+"""How a stop is heard: a signal is anything that says if it was cancelled, and a token is ours.
+
+Whoever waits looks at the signal, and nobody else does. There are three such places: the top of a
+turn, `run_tool`, and what waits long inside a tool or a model. The last of these wait for their
+work and for the signal together (`unless_cancelled`, `pause`): a token wakes them, without polling.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Coroutine
+from typing import Any, Protocol, TypeVar
+
+from landed.agent.messages import ABORTED
+from landed.core.errors import LandedError
+
+T = TypeVar("T")
+
+LOOK_EVERY_S = 0.02
+"""How often a foreign signal is looked at, which cannot be waited for, in seconds."""
+
+
+class StoppedError(LandedError):
+    """A wait ended because its signal was cancelled; its text is the one text of a stop."""
+
+    def __init__(self) -> None:
+        super().__init__(ABORTED)
+
+
+class Signal(Protocol):
+    """All that a tool or a model has to know of a stop."""
+
+    def is_cancelled(self) -> bool:
+        """Whether to stop."""
+        ...
+
+
+class CancelToken:
+    """The signal of one run: clear at first, then cancelled for good.
+
+    `by` and `reason` are those of the first who cancelled; later ones change nothing. It belongs to
+    the event loop: from another thread, `loop.call_soon_threadsafe(token.cancel)`.
+    """
+
+    def __init__(self) -> None:
+        self.by = ""
+        self.reason = ""
+        self._cancelled = asyncio.Event()
+
+    def cancel(self, by: str = "", reason: str = "") -> None:
+        """Ask for a stop, and say who asks and why."""
+        if not self.is_cancelled():
+            self.by, self.reason = by, reason
+            self._cancelled.set()
+
+    def is_cancelled(self) -> bool:
+        """Whether somebody has asked for a stop."""
+        return self._cancelled.is_set()
+
+    async def wait(self) -> None:
+        """Return when somebody has asked for a stop."""
+        await self._cancelled.wait()
+
+
+async def cancelled(signal: Signal) -> None:
+    """Return when the signal is cancelled: woken by one that has `wait()`, else by looking."""
+    wait = getattr(signal, "wait", None)
+    if inspect.iscoroutinefunction(wait):
+        await wait()
+    while not signal.is_cancelled():  # noqa: ASYNC110 - it offers nothing else
+        await asyncio.sleep(LOOK_EVERY_S)
+
+
+async def unless_cancelled(work: Coroutine[Any, Any, T], signal: Signal | None) -> T:
+    """Wait for `work` and the signal together, and return what the work returns.
+
+    Raise `StoppedError` if the signal is first; the work has been cancelled and is over by then.
+    Work that is done counts as done, also when the signal came in the same moment.
+    """
+    if signal is None:
+        return await work
+    if signal.is_cancelled():
+        work.close()
+        raise StoppedError
+    working, watching = asyncio.ensure_future(work), asyncio.ensure_future(cancelled(signal))
+    try:
+        await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise StoppedError
+    finally:
+        working.cancel()
+        watching.cancel()
+        await asyncio.gather(working, watching, return_exceptions=True)
+
+
+async def pause(delay_s: float, signal: Signal | None) -> bool:
+    """Wait for `delay_s` seconds; return False, at once, when the signal is cancelled before."""
+    try:
+        await unless_cancelled(asyncio.sleep(delay_s), signal)
+    except StoppedError:
+        return False
+    return True
+
+
+def stopped_text(signal: Signal) -> str:
+    """Return the text of a stop, with who asked for it and why where the signal can tell."""
+    by, reason = (str(getattr(signal, name, "")) for name in ("by", "reason"))
+    return ABORTED + (f" by {by}" if by else "") + (f": {reason}" if reason else "")
