@@ -304,7 +304,7 @@ def test_the_limits_page_lists_each_limit_with_its_value() -> None:
     for name, cells in rows.items():
         module, _, constant = name.rpartition(".")
         assert float(cells[0]) == getattr(import_module(module), constant), name
-    for room in ("core", "runtime", "tools", "stores", "telemetry", "server"):
+    for room in ("core", "runtime", "tools", "agent", "stores", "telemetry", "server"):
         for path in sorted((CHECKOUT / "src/landed" / room).glob("*.py")):
             for constant in BOUND.findall(path.read_text("utf-8")):
                 assert f"landed.{room}.{path.stem}.{constant}" in rows
