@@ -214,7 +214,11 @@ def test_another_file_in_its_place_is_refused(path: Path) -> None:
     logged(path, TALK * 2)
     with pytest.raises(LogError, match="not the file that was read before"):
         log.append(TALK[0])
-    path.write_bytes(b"")
+
+
+def test_a_file_that_became_shorter_is_refused(path: Path) -> None:
+    log = logged(path, TALK)
+    os.truncate(path, path.read_bytes().index(b"\n") + 1)
     with pytest.raises(LogError, match="not the file that was read before"):
         log.append(TALK[0])
 
