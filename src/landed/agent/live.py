@@ -4,12 +4,11 @@
 """
 
 import json
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from landed.agent.loop import Event
-from landed.agent.messages import AssistantMessage, ToolCall, text_of
-from landed.agent.render import answered, failure_of
+from landed.agent.messages import AssistantMessage, Message, ToolCall, ToolResultMessage, text_of
+from landed.agent.render import failure_of
 from landed.core.visible import line, lines
 
 if TYPE_CHECKING:
@@ -36,17 +35,18 @@ class LiveRenderer:
         # What runs now stands below all that was printed, and is gone when nothing runs.
         self._below = Live(console=self._console, refresh_per_second=8, transient=True)
         self._last: AssistantMessage | None = None
-        self._shows: dict[str, Callable[[Event], None]] = {
-            "message_end": self._message,
-            "tool_execution_start": self._start,
-            "tool_execution_end": self._end,
-            "agent_end": lambda event: self._rest(),
-        }
 
     def render(self, event: Event) -> None:
         """Draw what the event adds; what it is not about stays as it is."""
-        if show := self._shows.get(event["type"]):
-            show(event)
+        if message := event.get("message"):
+            self._message(message)
+        if call := event.get("call"):
+            if event["type"] == "tool_execution_start":
+                self._start(call)
+            else:
+                self._end(call, event.get("result"))
+        if event["type"] == "agent_end":
+            self._rest()
 
     def finish(self) -> bool:
         """Take what still runs off the screen; say whether it ended well."""
@@ -56,22 +56,19 @@ class LiveRenderer:
             self._print(f"Error: {failure}", style="bold red")
         return not failure
 
-    def _message(self, event: Event) -> None:
-        message = event["message"]
+    def _message(self, message: Message) -> None:
         if message["role"] == "user":
             self._print(message["content"], style="bold", before="> ")
-        elif answer := answered(event):
-            self._last = answer
-            if text := text_of(answer).strip():
+        elif message["role"] == "assistant":
+            self._last = message
+            if text := text_of(message).strip():
                 self._print(text)
 
-    def _start(self, event: Event) -> None:
-        call = event["call"]
+    def _start(self, call: ToolCall) -> None:
         self._running[call["id"]] = _title(call)
         self._draw()
 
-    def _end(self, event: Event) -> None:
-        call, result = event["call"], event.get("result")
+    def _end(self, call: ToolCall, result: ToolResultMessage | None) -> None:
         self._running.pop(call["id"], None)
         self._draw()
         if result is not None and not result["is_error"]:

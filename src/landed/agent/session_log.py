@@ -129,7 +129,7 @@ def persist_to(log: SessionLog) -> Listener:
     """
 
     def save(event: Event) -> None:
-        if event["type"] == "message_end":
+        if event["type"] == "message_end" and "message" in event:
             log.append(event["message"])
 
     return save
