@@ -1,0 +1,121 @@
+"""What providers refuse about a request, so that a test meets the refusal and not a user.
+
+Each check looks at the outgoing body as the real service does, and says why it refuses it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+
+from landed.testing.provider_streams import Protocol
+
+Body = Mapping[str, object]
+
+_REMOVED = ("temperature", "top_p", "top_k")
+
+
+def refusal_of(protocol: Protocol, body: Body) -> str:
+    """Return why the service refuses this request, "" where it takes it."""
+    if not isinstance(body.get("model"), str):
+        return "model: Field required"
+    return next(_CHECKS[protocol](body), "")
+
+
+def _listed(value: object) -> list[Body]:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return []
+    return [
+        cast("Body", one) for one in cast("Sequence[object]", value) if isinstance(one, Mapping)
+    ]
+
+
+def _anthropic(body: Body) -> Iterator[str]:
+    for name in _REMOVED:
+        if name in body:
+            yield f"{name}: Extra inputs are not permitted"
+    if not isinstance(body.get("max_tokens"), int):
+        yield "max_tokens: Field required"
+    messages = _listed(body.get("messages"))
+    if not messages:
+        yield "messages: at least one message is required"
+    if messages and messages[-1].get("role") == "assistant":
+        yield "This model does not support assistant message prefill."
+    owed: list[str] = []
+    for number, message in enumerate(messages):
+        blocks = _listed(message.get("content"))
+        yield from _anthropic_blocks(number, message, blocks)
+        results = [str(one["tool_use_id"]) for one in blocks if one.get("type") == "tool_result"]
+        yield from _answered(number, owed, results)
+        owed = [str(one["id"]) for one in blocks if one.get("type") == "tool_use"]
+    if owed:
+        yield from _answered(len(messages), owed, [])
+
+
+def _anthropic_blocks(number: int, message: Body, blocks: list[Body]) -> Iterator[str]:
+    if not blocks and not message.get("content"):
+        yield f"messages.{number}: all messages must have non-empty content"
+    kinds = [str(one.get("type")) for one in blocks]
+    if "tool_result" in kinds and kinds != sorted(kinds, key=lambda kind: kind != "tool_result"):
+        yield f"messages.{number}: `tool_result` blocks must come first in the content"
+    for one in blocks:
+        if one.get("type") == "text" and not str(one.get("text", "")).strip():
+            yield f"messages.{number}: text content blocks must contain non-whitespace text"
+
+
+def _answered(number: int, owed: list[str], results: list[str]) -> Iterator[str]:
+    missing = [one for one in owed if one not in results]
+    if missing:
+        yield (
+            f"messages.{number - 1}: `tool_use` ids were found without `tool_result` blocks "
+            f"immediately after: {', '.join(missing)}"
+        )
+    for one in results:
+        if one not in owed:
+            yield f"messages.{number}: unexpected `tool_use_id` in `tool_result`: {one}"
+    if len(set(results)) < len(results):
+        yield f"messages.{number}: each tool_use must have a single result"
+
+
+def _chat(body: Body) -> Iterator[str]:
+    owed: list[str] = []
+    for number, message in enumerate(_listed(body.get("messages"))):
+        role = message.get("role")
+        if role == "tool":
+            call_id = str(message.get("tool_call_id"))
+            if call_id not in owed:
+                yield "messages with role 'tool' must be a response to a preceding 'tool_calls'"
+            else:
+                owed.remove(call_id)
+            continue
+        yield from _unanswered(owed)
+        calls = _listed(message.get("tool_calls"))
+        owed = [str(call.get("id")) for call in calls]
+        if role == "assistant" and not message.get("content") and not calls:
+            yield f"messages.{number}: an assistant message needs 'content' or 'tool_calls'"
+    yield from _unanswered(owed)
+
+
+def _unanswered(owed: list[str]) -> Iterator[str]:
+    if owed:
+        yield (
+            "An assistant message with 'tool_calls' must be followed by tool messages responding "
+            "to each 'tool_call_id'. The following tool_call_ids did not have response messages: "
+            + ", ".join(owed)
+        )
+
+
+def _responses(body: Body) -> Iterator[str]:
+    items = _listed(body.get("input"))
+    outputs = [one.get("call_id") for one in items if one.get("type") == "function_call_output"]
+    calls = [one.get("call_id") for one in items if one.get("type") == "function_call"]
+    for call_id in calls:
+        if call_id not in outputs:
+            yield f"No tool output found for function call {call_id}."
+    for call_id in outputs:
+        if call_id not in calls:
+            yield f"No tool call found for function call output with call_id {call_id}."
+    for number, one in enumerate(items):
+        if one.get("role") == "assistant" and not one.get("content"):
+            yield f"Invalid 'input[{number}].content': empty"
+
+
+_CHECKS = {"anthropic": _anthropic, "openai-chat": _chat, "openai-responses": _responses}
