@@ -21,7 +21,7 @@ import fcntl
 import os
 import sys
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -29,9 +29,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from landed.agent.harness import Listener
 from landed.agent.log_lines import TORN, Entry, LogError, entry_of, is_whole, kept, line_of
-from landed.agent.loop import Event
 from landed.agent.messages import Message
 
 # What is waited between two tries to have the file: about ten seconds in all.
@@ -122,14 +120,14 @@ class SessionLog:
         return entries
 
 
-def persist_to(log: SessionLog) -> Listener:
+def persist_to(log: SessionLog) -> Callable[[Mapping[str, Any]], None]:
     """Return a listener that writes each message down as it is completed.
 
     It is a saver: what it raises ends the run, for what cannot be saved must not go on in silence.
     """
 
-    def save(event: Event) -> None:
-        if event["type"] == "message_end" and "message" in event:
+    def save(event: Mapping[str, Any]) -> None:
+        if event["type"] == "message_end":
             log.append(event["message"])
 
     return save

@@ -1,0 +1,1 @@
+"""Models behind a network: three dialects of one conversation, streamed, over httpx2."""

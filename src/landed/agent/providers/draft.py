@@ -1,0 +1,179 @@
+"""Puts one reply together from the fragments it arrives in, and says whether it may be acted on.
+
+A reply may be acted on when its protocol said that it is over, for a reason that leaves it whole,
+and every call in it has an id, a name and one JSON object for arguments. Any other reply keeps its
+text and loses its calls: what was cut off is never carried out, not even when it happens to parse.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from landed.agent.messages import AssistantMessage, Block, StopReason, ToolCall
+from landed.core.canonical import parse
+from landed.core.errors import ProposalError
+
+Listener = Callable[[Mapping[str, object]], None]
+"""Hears each piece of a reply as it comes."""
+
+Place = tuple[int, int]
+"""Where a block stands in the reply, whatever order the fragments come in."""
+
+
+class ReplyError(Exception):
+    """A reply that can't be acted on; the text says what is wrong with it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Call:
+    id: str = ""
+    name: str = ""
+    pieces: list[str] = field(default_factory=list[str])
+    closed: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Usage:
+    """Tokens, as the provider counts them; 0 where it did not say."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class Draft:
+    """One reply, as far as it has come.
+
+    `over` is True once the protocol said that nothing follows; `reason` is then ours for why the
+    model stopped (None where it did not say), `failure` what to say where the reply is none.
+    `listener` hears each piece as it comes (`text_delta`, `call_delta`): something to show, nothing
+    to act on.
+    """
+
+    def __init__(self, listener: Listener = lambda delta: None) -> None:
+        self._listener = listener
+        self._texts: dict[Place, list[str]] = {}
+        self._calls: dict[Place, _Call] = {}
+        self.usage = Usage()
+        self.over = False
+        self.reason: StopReason | None = None
+        self.failure = ""
+
+    @property
+    def begun(self) -> bool:
+        """True once the model has said anything."""
+        return bool(self._texts or self._calls)
+
+    def say(self, place: Place, piece: str) -> None:
+        """Add a piece of text."""
+        if piece:
+            self._texts.setdefault(place, []).append(piece)
+            self._listener({"type": "text_delta", "text": piece})
+
+    def call(self, place: Place, *, call_id: str = "", name: str = "", piece: str = "") -> None:
+        """Add what is known of a call. Raises `ReplyError` where it contradicts what was known."""
+        call = self._calls.setdefault(place, _Call())
+        for word, known, given in (("id", call.id, call_id), ("name", call.name, name)):
+            if known and given and known != given:
+                raise ReplyError(f"a call changed its {word} on the way")
+        call.id, call.name = call.id or call_id, call.name or name
+        self.add(place, piece)
+
+    def add(self, place: Place, piece: str) -> None:
+        """Add to the arguments of a call, if there is one at this place."""
+        if piece and place in self._calls:
+            call = self._calls[place]
+            call.pieces.append(piece)
+            self._listener({"type": "call_delta", "id": call.id, "name": call.name, "piece": piece})
+
+    def place_of(self, call_id: str) -> Place:
+        """Return where the call with this id stands: a place of its own for a new id.
+
+        For servers that don't number their calls; without an id it is the last call's place.
+        """
+        places = sorted(self._calls)
+        if not call_id and places:
+            return places[-1]
+        known = (place for place in places if self._calls[place].id == call_id)
+        return next(known, (len(places), 0))
+
+    def close(self, place: Place, arguments: str | None = None) -> None:
+        """Note that a call is complete; `arguments` are all of them, where the protocol repeats.
+
+        Raises `ReplyError` where they are not what the fragments say.
+        """
+        call = self._calls.get(place)
+        if call is None:
+            return
+        call.closed = True
+        if arguments is None:
+            return
+        if call.pieces and "".join(call.pieces) != arguments:
+            raise ReplyError(f"the arguments of {call.name} arrived in two versions")
+        call.pieces = [arguments]
+
+    def close_all(self) -> None:
+        """Note that every call is complete, where the protocol says so for the whole reply."""
+        for call in self._calls.values():
+            call.closed = True
+
+    def refuse(self, failure: str) -> None:
+        """Note that the model refused: what it said before is not kept either."""
+        self.failure = failure
+        self._texts.clear()
+        self._calls.clear()
+
+    def finished(self) -> AssistantMessage:
+        """Return the whole reply. Raises `ReplyError` where it can't be acted on."""
+        if self.failure:
+            raise ReplyError(self.failure)
+        if not self.over:
+            raise ReplyError("the reply was cut off before its end")
+        if self.reason == "length" and self._calls:
+            raise ReplyError("the reply reached its length limit within a call")
+        calls = {place: _block(call) for place, call in self._calls.items()}
+        if len({call["id"] for call in calls.values()}) < len(calls):
+            raise ReplyError("two calls of the reply have one id")
+        content = self._content(calls)
+        if not content:
+            raise ReplyError("the reply was empty")
+        if self.reason is None:
+            raise ReplyError("the reply does not say why it ended")
+        reason: StopReason = "toolUse" if calls else self.reason
+        return {"role": "assistant", "content": content, "stop_reason": reason}
+
+    def broken(self, text: str, stop_reason: StopReason) -> AssistantMessage:
+        """Return what is left of a reply that can't be acted on: its text, and why."""
+        return {
+            "role": "assistant",
+            "content": self._content({}),
+            "stop_reason": stop_reason,
+            "error_message": text,
+        }
+
+    def _content(self, calls: Mapping[Place, ToolCall]) -> list[Block]:
+        blocks: dict[Place, Block] = dict(calls)
+        for place, pieces in self._texts.items():
+            blocks[place] = {"type": "text", "text": _joined(pieces)}
+        said = any(piece.strip() for pieces in self._texts.values() for piece in pieces)
+        # Text of spaces alone is refused by some providers when it is sent back to them.
+        return [blocks[place] for place in sorted(blocks)] if said or calls else []
+
+
+def _joined(pieces: list[str]) -> str:
+    """Join the pieces; a character whose halves (surrogates) came in two of them is one again."""
+    return "".join(pieces).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _block(call: _Call) -> ToolCall:
+    if not call.id or not call.name:
+        raise ReplyError("a call of the reply has no id or no name")
+    if not call.closed:
+        raise ReplyError(f"the call of {call.name} was cut off")
+    text = _joined(call.pieces)
+    # A tool without parameters is called with nothing at all by several servers.
+    try:
+        arguments = parse(text) if text.strip() else {}
+    except (ProposalError, RecursionError) as error:
+        raise ReplyError(f"the arguments of {call.name} can't be read: {error}") from None
+    if not isinstance(arguments, Mapping):
+        raise ReplyError(f"the arguments of {call.name} are no JSON object")
+    return {"type": "toolCall", "id": call.id, "name": call.name, "arguments": dict(arguments)}
