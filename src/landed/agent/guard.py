@@ -12,7 +12,7 @@ import inspect
 import json
 import re
 import shlex
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -45,7 +45,7 @@ def guard(tool: AgentTool, check: Check) -> AgentTool:
     """Return the same tool behind this check."""
 
     async def execute(arguments: Arguments, signal: Signal | None = None) -> str:
-        reason = await _asked(check, tool.name, arguments, signal)
+        reason = await unless_cancelled(_asked(check, tool.name, arguments), signal)
         if reason is not None:
             raise BlockedError(str(reason) or "no reason was given")
         if signal is not None and signal.is_cancelled():
@@ -55,38 +55,24 @@ def guard(tool: AgentTool, check: Check) -> AgentTool:
     return replace(tool, execute=execute)
 
 
-async def _asked(check: Check, name: str, arguments: Arguments, signal: Signal | None) -> object:
+async def _asked(check: Check, name: str, arguments: Arguments) -> object:
     """Return what the check says; if it cannot say, that is a reason."""
     try:
         said = check(name, arguments)
-        return await unless_cancelled(_answer(said), signal) if inspect.isawaitable(said) else said
-    except StoppedError:
-        raise
+        return await said if inspect.isawaitable(said) else said
     except Exception as error:
         return f"the check failed: {str(error) or type(error).__name__}"
-
-
-async def _answer(awaitable: Awaitable[Any]) -> Any:
-    return await awaitable
 
 
 def confirm_with(human: Human) -> Check:
     """Return a check that asks a person about each call; anything but True is a no."""
 
-    def check(name: str, arguments: Arguments) -> "str | Coroutine[Any, Any, str | None] | None":
-        shown = json.dumps(arguments, ensure_ascii=False, default=str)
-        said = human(f"Allow {name} {shown}?")
-        return _later(said) if inspect.isawaitable(said) else _refused(said)
+    async def check(name: str, arguments: Arguments) -> str | None:
+        said = human(f"Allow {name} {json.dumps(arguments, ensure_ascii=False, default=str)}?")
+        answer: object = await said if inspect.isawaitable(said) else said
+        return None if answer is True else "the user said no"
 
     return check
-
-
-async def _later(said: Awaitable[bool]) -> str | None:
-    return _refused(await said)
-
-
-def _refused(said: object) -> str | None:
-    return None if said is True else "the user said no"
 
 
 def deny_destructive(name: str, arguments: Arguments) -> str | None:

@@ -73,24 +73,36 @@ async def cancelled(signal: Signal) -> None:
 async def unless_cancelled(work: Coroutine[Any, Any, T], signal: Signal | None) -> T:
     """Wait for `work` and the signal together, and return what the work returns.
 
-    Raise `StoppedError` if the signal is first; the work has been cancelled and is over by then.
-    Work that is done counts as done, also when the signal came in the same moment.
+    When the signal is cancelled first, the work is, and `StoppedError` is raised once it is over.
+    Work that returns all the same counts as done. If the caller is cancelled, so is the work.
     """
     if signal is None:
         return await work
     if signal.is_cancelled():
         work.close()
         raise StoppedError
-    working, watching = asyncio.ensure_future(work), asyncio.ensure_future(cancelled(signal))
+    working = asyncio.ensure_future(work)
+    watching = asyncio.ensure_future(_cancel_with(signal, working))
+    before = _cancellations()
     try:
-        await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            return working.result()
-        raise StoppedError
+        return await working
+    except asyncio.CancelledError:
+        if watching.done() and _cancellations() == before:
+            raise StoppedError from None
+        raise
     finally:
-        working.cancel()
         watching.cancel()
-        await asyncio.gather(working, watching, return_exceptions=True)
+
+
+async def _cancel_with(signal: Signal, working: asyncio.Future[Any]) -> None:
+    await cancelled(signal)
+    working.cancel()
+
+
+def _cancellations() -> int:
+    """Return how often this coroutine's own caller has been cancelled."""
+    current = asyncio.current_task()
+    return 0 if current is None else current.cancelling()
 
 
 async def pause(delay_s: float, signal: Signal | None) -> bool:
