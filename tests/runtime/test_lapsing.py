@@ -239,8 +239,9 @@ def test_when_the_task_is_over_its_token_is_nowhere() -> None:
         await asyncio.sleep(1.0)  # virtual time
         return was_there, digest in digests_in_memory(), digest
 
-    # Of a seed of its own: another test that is still in memory may have drawn the same token.
-    with World(3_034) as world:
+    with World() as world:
+        for _ in range(3_034):
+            world.ids.chance(1)  # A token that no other test has drawn, and left in memory.
         rig = OfficeRig(world)
         was_there, is_there, digest = rig.run(script)
         stored = rig.bodies()
