@@ -10,7 +10,7 @@ DEMO := .venv/.installed-demo
 DEV := .venv/.installed-dev
 CHROMIUM := /usr/bin/chromium
 
-.PHONY: demo test test-services lint bench explore chaos clean
+.PHONY: demo test test-services lint lint-mypy lint-pyright bench explore kills chaos clean
 
 demo: $(DEMO)  ## the main job for real: two processes, a lost reply, a kill, one table
 	$(BIN)/landed demo story
@@ -19,21 +19,29 @@ test: lint  ## everything that needs no service or browser, at most ten minutes
 	$(PYTEST) -n 2 -m "not services" --cov --session-timeout=590
 
 test-services: $(DEV) $(CHROMIUM)  ## what needs services, a browser or minutes, at most an hour
-	@$(PYTEST) -n 2 --dist worksteal -m services --session-timeout=3500 || { code=$$?; [ $$code -eq 5 ] || exit $$code; \
+	@$(PYTEST) -n 3 --dist worksteal -m services --session-timeout=3500 || { code=$$?; [ $$code -eq 5 ] || exit $$code; \
 	echo "test-services: NO TEST RAN, because none is marked 'services'."; }
 
-lint: $(DEV)  ## style, types, arrows
+lint: $(DEV)  ## style, types, arrows; the two that check types at the same time
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy src tests examples bench scripts
-	$(BIN)/pyright
 	$(BIN)/lint-imports --no-logo
+	$(MAKE) --no-print-directory -j 2 lint-mypy lint-pyright
+
+lint-mypy:
+	$(BIN)/mypy src tests examples bench scripts
+
+lint-pyright:
+	$(BIN)/pyright
 
 bench: $(DEV)  ## speed against a hand-written floor, as ratios
 	$(BIN)/python -m bench.run
 
 explore: $(DEV)  ## the long walk through every state of the pure core
 	$(BIN)/python -m landed.testing.explorer --deep
+
+kills: $(DEV)  ## real processes, killed at each point and again at each point of the recovery
+	LANDED_KILL_STRIDE=1 $(PYTEST) -m services tests/test_kill.py tests/test_kill_revisions.py
 
 chaos: $(DEV)  ## ten thousand operations through kills, pauses and restarts of Postgres
 	$(BIN)/python -m landed.testing.chaos --store postgres --operations 10000 --lanes 64

@@ -33,7 +33,7 @@ SUITE = """
         pass
 """
 Run = Callable[..., pytest.RunResult]
-WAYS: list[tuple[str, ...]] = [(), ("-n", "2")]
+WAYS = sampled([(), ("-n", "2")], every=2)
 WAYS_NAMED = ["one process", "xdist"]
 
 

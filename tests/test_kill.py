@@ -23,7 +23,7 @@ from landed.testing.scenarios import BOOK, BY_NAME, RESERVE
 from landed.testing.worlds.faults import Fault
 from landed.testing.worlds.serve import ServedWorld, start
 from tests.killing import Run, points_of
-from tests.sampling import sampled
+from tests.sampling import part_of, sampled
 
 COMMITTED_TRIES_MAX = 2_000
 LOST = BY_NAME["reply-lost"]
@@ -101,7 +101,7 @@ def known_at(point: str) -> tuple[bool, State | None]:
 @pytest.mark.req("S0-18", "S0-52", "S0-68", "S4-05", "S4-40", "S0-43")
 @pytest.mark.field("B9", "B12")
 @pytest.mark.fault("X01", "X02", "X04", "X09")
-@pytest.mark.parametrize("point", sampled(POINTS, every=8))
+@pytest.mark.parametrize("point", sampled(POINTS, every=16))
 def test_killed_anywhere_it_leaves_the_truth_and_the_next_one_ends_well(
     point: str, runs: Iterator[Booking]
 ) -> None:
@@ -121,11 +121,11 @@ def test_killed_anywhere_it_leaves_the_truth_and_the_next_one_ends_well(
 
 @pytest.mark.req("S0-56")
 @pytest.mark.fault("X07")
-@pytest.mark.parametrize("second", sampled(points_of(LOST.name, SENT_AT)[::6], every=2))
+@pytest.mark.parametrize("second", sampled(points_of(LOST.name, SENT_AT)[::6], every=4))
 def test_killed_again_while_it_recovers_it_still_ends_well(
     second: str, runs: Iterator[Booking]
 ) -> None:
-    """A sample; `make test-services` takes all of them, after every first one."""
+    """A sample; `make test-services` takes more, after every first one, and `make kills` all."""
     run = next(runs)
 
     run.is_killed_twice(SENT_AT, second)
@@ -137,7 +137,7 @@ def test_killed_again_while_it_recovers_it_still_ends_well(
 @pytest.mark.parametrize("first", POINTS)
 def test_killed_twice_anywhere_it_still_ends_well(first: str, runs: Iterator[Booking]) -> None:
     with ThreadPoolExecutor(max_workers=2) as both:
-        seconds = points_of(LOST.name, first)
+        seconds = part_of(points_of(LOST.name, first), first)
         over = both.map(Booking.is_killed_twice, runs, [first] * len(seconds), seconds)
 
         assert len(list(over)) == len(seconds) > 0

@@ -2,7 +2,8 @@
 
 Restaurant and texts are processes of their own, fresh for each run, so that their ledgers are those
 of that run alone. The points are those that an agent process says it passed. What is not marked
-`services` is a sample; `make test-services` kills at all of them, and again while it recovers.
+`services` is a sample; `make test-services` kills at all of them, and again while it recovers at
+some; `make kills` at all.
 """
 
 from collections.abc import Sequence
@@ -30,6 +31,7 @@ from landed.testing.wishes import (
     TOLD_SATURDAY,
 )
 from tests.killing import Run, boundaries, fresh_world
+from tests.sampling import part_of
 
 IN_FLIGHT, FEE, AFTER_TEXT = "revise-in-flight", "fee-consent", "revise-after-text"
 PARTS = 6
@@ -96,7 +98,7 @@ def test_killed_at_every_point_of_a_change_of_mind(name: str, part: int, tmp_pat
 @pytest.mark.fault("X06")
 @pytest.mark.parametrize(("name", "first"), FIRSTS)
 def test_killed_again_at_every_point_of_the_recovery(name: str, first: str, tmp_path: Path) -> None:
-    seconds = boundaries(passed(name, (first,), tmp_path / "whole"))
+    seconds = part_of(boundaries(passed(name, (first,), tmp_path / "whole")), first)
 
     killed_at_each(name, [(first, second) for second in seconds], tmp_path)
 

@@ -117,3 +117,20 @@ def test_chains_of_several_stores_hold_side_by_side() -> None:
 def test_of_nothing_nothing_is_said(one: bool) -> None:
     chain = checked([], is_one=one)
     assert (chain.checked, chain.holds, chain.first) == (0, True, 0)
+
+
+def test_a_stretch_of_several_chains_counts_what_leads_out() -> None:
+    entries = written()
+    torn = checked(entries[4:8] + entries[9:], is_one=False, is_from_beginning=False)
+    assert (torn.holds, torn.outside) == (True, 2)
+    whole = checked(entries, is_one=False)
+    assert (whole.holds, whole.outside) == (True, 0)
+    assert breaks(checked(entries[:4] + entries[5:], is_one=False)) == [(6, "unlinked")]
+
+
+def test_only_so_many_links_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = written()
+    monkeypatch.setattr("landed.core.chain.REMEMBERED", 3)
+    assert checked(entries).holds
+    far_behind = checked(entries[:4] + entries[5:], is_one=False)
+    assert (far_behind.holds, far_behind.outside) == (True, 1)

@@ -238,6 +238,19 @@ def test_what_was_told_is_said_as_it_stands_where_the_journal_has_no_more_of_it(
         assert item.text.startswith("Sent, no answer yet")
 
 
+def test_a_plan_whose_details_were_erased_is_told_by_where_it_came_to():
+    talk = start()
+    talk.ask(book("Fri"))
+    talk.reply("op-1", Refused(reason="full"))
+    records = [each for each in talk.store.records.values() if each.kind is Kind.PLAN]
+    whole = entries(talk, talk.plan.id)
+    (item,) = history(records, {talk.plan.id: whole}, talk.contracts)
+    assert "full" in item.text
+    erased = [replace(each, body=None) for each in whole]
+    (item,) = history(records, {talk.plan.id: erased}, talk.contracts)
+    assert item.text == "A plan was partial; what was told of it here was erased since."
+
+
 def test_a_read_is_shown_whatever_became_of_it():
     talk = start()
     for number, state in enumerate(["answered", "unanswered", "dropped"], 1):

@@ -22,6 +22,7 @@ from tests.runtime.rig import (
     unkeyed,
 )
 from tests.runtime.stores import CountingStore, SlowStore
+from tests.sampling import sampled
 
 FRIDAY = {"day": "Fri"}
 SETTLED = (State.CONFIRMED, State.FAILED, State.WITHDRAWN)
@@ -78,7 +79,7 @@ def at_every_step(trial: Callable[[Rig, int], bool]) -> int:
 
 @pytest.mark.req("S4-05", "S0-43", "S0-18", "S0-53")
 @pytest.mark.fault("X01", "X02", "X03", "X04")
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", sampled(WIRES, every=2))
 @pytest.mark.parametrize("wrap", [None, SlowStore], ids=["quick store", "slow store"])
 def test_killed_at_any_step_it_is_found_out(wire: str, wrap: type | None) -> None:
     def trial(rig: Rig, steps: int) -> bool:

@@ -18,6 +18,7 @@ from landed.core.value import Confirmed, Unknown
 from landed.runtime.opened import Settings
 from landed.runtime.runtime import Runtime
 from landed.stores.sqlite import open_sqlite
+from tests.sampling import sampled
 
 BOUND_S = 30.0
 
@@ -262,7 +263,7 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("name", ENDS)
+@pytest.mark.parametrize("name", sampled(ENDS, every=2))
 def test_the_end_of_asyncio_run(tmp_path: Path, name: str) -> None:
     main, printed, found = ENDS[name]
     path = tmp_path / "a.db"
