@@ -1,5 +1,7 @@
 """The session log: ids that are line numbers, torn ends refused and repaired, any byte survived."""
 
+import contextlib
+import gc
 import json
 import multiprocessing
 import os
@@ -134,6 +136,22 @@ def test_a_log_is_its_owners_alone(path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+def test_the_garbage_collector_is_at_work_again_after_a_replay(path: Path) -> None:
+    log = logged(path, TALK)
+    log.replay()
+    assert gc.isenabled()
+    path.write_text("torn")
+    with pytest.raises(LogError):
+        log.replay()
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        SessionLog(path.with_name("other.jsonl")).replay()
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
 # What is refused.
 
 
@@ -214,7 +232,11 @@ def test_another_file_in_its_place_is_refused(path: Path) -> None:
     logged(path, TALK * 2)
     with pytest.raises(LogError, match="not the file that was read before"):
         log.append(TALK[0])
-    path.write_bytes(b"")
+
+
+def test_a_file_that_became_shorter_is_refused(path: Path) -> None:
+    log = logged(path, TALK)
+    os.truncate(path, path.read_bytes().index(b"\n") + 1)
     with pytest.raises(LogError, match="not the file that was read before"):
         log.append(TALK[0])
 
@@ -313,6 +335,37 @@ def test_a_log_that_is_cut_at_any_byte_is_resumed_after_a_repair(
             done.kept_in.unlink()
 
 
+def append_for_ever(path: Path, acknowledged: Any) -> None:
+    log = SessionLog(path, sync=Sync.SYSTEM)
+    while True:
+        acknowledged.send(log.append(user_message("x" * 20_000)))
+
+
+@pytest.mark.req("S2-76")
+def test_a_process_that_is_killed_while_it_appends_leaves_what_it_had_acknowledged(
+    path: Path,
+) -> None:
+    """And neither its lock nor half a line keeps the next one from going on."""
+    spawn = multiprocessing.get_context("spawn")
+    receiving, sending = spawn.Pipe(duplex=False)
+    writer = spawn.Process(target=append_for_ever, args=(path, sending), daemon=True)
+    writer.start()
+    sending.close()
+    heard = [receiving.recv() for _ in range(20)]
+    writer.kill()
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            heard.append(receiving.recv())
+    writer.join()
+    repair_tail(path)
+    log = SessionLog(path)
+    ids = [entry["id"] for entry in log.entries() if entry["type"] == "message"]
+    assert ids[: len(heard)] == heard == [f"e{n}" for n in range(1, len(heard) + 1)]
+    assert len(ids) <= len(heard) + 1
+    log.append(TALK[0])
+    assert log.replay()[-1] == TALK[0]
+
+
 @pytest.mark.req("K27")
 def test_what_a_repair_cuts_is_kept_and_written_down(path: Path) -> None:
     logged(path, TALK)
@@ -338,7 +391,8 @@ def test_a_repair_overwrites_nothing_that_an_earlier_one_kept(path: Path) -> Non
     path.write_bytes(b"torn")
     done = repair_tail(path)
     assert done is not None
-    assert done.kept_in == path.with_name("talk.jsonl.torn-1-1")
+    assert done.kept_in
+    assert done.kept_in.name == "talk.jsonl.torn-1-1"
     assert (aside.read_bytes(), done.kept_in.read_bytes()) == (b"kept", b"torn")
 
 

@@ -62,13 +62,14 @@ def is_whole(line: bytes) -> bool:
 def entry_of(line: bytes, *, number: int) -> Entry:
     """Return what a line says; raises `ValueError` saying what is wrong with it."""
     try:
-        entry = json.loads(line.decode())
+        found = json.loads(line.decode())
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except ValueError:
         raise ValueError(TORN) from None
-    if not isinstance(entry, dict):
+    if not isinstance(found, dict):
         raise ValueError(TORN)
+    entry = cast("Entry", found)
     if entry.get("id") != f"e{number}":
         raise ValueError(f"its id is {entry.get('id')!r}, not 'e{number}'")
     holds_all = _TYPES.get(str(entry.get("type")))
@@ -76,7 +77,7 @@ def entry_of(line: bytes, *, number: int) -> Entry:
         raise ValueError(f"this version knows no entry of the type {entry.get('type')!r}")
     if not holds_all(entry):
         raise ValueError(f"it is not all that an entry of the type {entry['type']!r} holds")
-    return cast("Entry", entry)
+    return entry
 
 
 def kept(path: Path, entries: Iterable[Entry]) -> list[tuple[str, Message]]:
@@ -113,7 +114,7 @@ def _summary(entry: Entry) -> UserMessage:
 
 def _is_message(entry: Entry) -> bool:
     message = entry.get("message")
-    return isinstance(message, dict) and isinstance(message.get("role"), str)
+    return isinstance(message, dict) and isinstance(cast("Entry", message).get("role"), str)
 
 
 def _is_compaction(entry: Entry) -> bool:

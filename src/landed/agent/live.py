@@ -1,0 +1,108 @@
+"""A run on a terminal as it happens: what was said, each call and how it ended, what runs now.
+
+`rich` draws it; it comes with the extra `cli` and is imported when a `LiveRenderer` is made.
+"""
+
+import json
+from typing import TYPE_CHECKING
+
+from landed.agent.loop import Event
+from landed.agent.messages import AssistantMessage, Message, ToolCall, ToolResultMessage, text_of
+from landed.agent.render import failure_of
+from landed.core.visible import line, lines
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_LINE_MAX_CHARS = 200
+
+
+class LiveRenderer:
+    """Draws events as they come, on `console` or on standard output.
+
+    Whatever was written by a model, a tool or a user is shown without its power over the terminal.
+    Raises `ModuleNotFoundError` where `rich` is not installed.
+    """
+
+    def __init__(self, console: "Console | None" = None) -> None:
+        try:
+            from rich.console import Console
+            from rich.live import Live
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError("a live view needs rich: install landed[cli]") from error
+        self._console = console or Console(highlight=False)
+        self._running: dict[str, str] = {}
+        # What runs now stands below all that was printed, and is gone when nothing runs.
+        self._below = Live(console=self._console, refresh_per_second=8, transient=True)
+        self._last: AssistantMessage | None = None
+
+    def render(self, event: Event) -> None:
+        """Draw what the event adds; what it is not about stays as it is."""
+        if message := event.get("message"):
+            self._message(message)
+        if call := event.get("call"):
+            if event["type"] == "tool_execution_start":
+                self._start(call)
+            else:
+                self._end(call, event.get("result"))
+        if event["type"] == "agent_end":
+            self._rest()
+
+    def finish(self) -> bool:
+        """Take what still runs off the screen; say whether it ended well."""
+        self._rest()
+        failure = failure_of(self._last)
+        if failure:
+            self._print(f"Error: {failure}", style="bold red")
+        return not failure
+
+    def _message(self, message: Message) -> None:
+        if message["role"] == "user":
+            self._print(message["content"], style="bold", before="> ")
+        elif message["role"] == "assistant":
+            self._last = message
+            if text := text_of(message).strip():
+                self._print(text)
+
+    def _start(self, call: ToolCall) -> None:
+        self._running[call["id"]] = _title(call)
+        self._draw()
+
+    def _end(self, call: ToolCall, result: ToolResultMessage | None) -> None:
+        self._running.pop(call["id"], None)
+        self._draw()
+        if result is not None and not result["is_error"]:
+            self._print(_title(call), style="green", before="✓ ")
+            return
+        self._print(_title(call), style="red", before="✗ ")
+        if result is not None:
+            self._print(_short(result["content"]), style="red", before="  ")
+
+    def _draw(self) -> None:
+        from rich.spinner import Spinner
+        from rich.text import Text
+
+        if not self._running:
+            self._below.stop()
+            return
+        names = Text(" · ".join(self._running.values()))
+        self._below.update(Spinner("dots", text=names))
+        self._below.start(refresh=True)
+
+    def _rest(self) -> None:
+        self._running.clear()
+        self._below.stop()
+
+    def _print(self, text: str, *, style: str = "", before: str = "") -> None:
+        from rich.text import Text
+
+        self._console.print(Text("\n".join(before + each for each in lines(text)), style=style))
+
+
+def _title(call: ToolCall) -> str:
+    return _short(f"{call['name']} {json.dumps(call['arguments'], ensure_ascii=False)}")
+
+
+def _short(text: str) -> str:
+    shown = line(text)
+    return shown if len(shown) <= _LINE_MAX_CHARS else f"{shown[: _LINE_MAX_CHARS - 1]}…"
