@@ -8,12 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from landed.agent.messages import AssistantMessage, assistant_message, calls_of, text_block, text_of
+from landed.agent.messages import (
+    AssistantMessage,
+    assistant_message,
+    calls_of,
+    text_block,
+    text_of,
+    tool_result,
+)
 from landed.testing.provider import Called, Protocol, Reply, ScriptedProvider
 from landed.testing.provider_inline import InlineProvider
 from landed.testing.provider_streams import body_of
 from tests.agent.simulated import simulated
-from tests.agent.speaking import ASKED, BOTH, BOTH_SAID, PROTOCOLS, model_of, said
+from tests.agent.speaking import ASKED, BOTH, BOTH_SAID, PROTOCOLS, TALK, model_of, said
 
 every_dialect = pytest.mark.parametrize("protocol", PROTOCOLS)
 
@@ -225,6 +232,21 @@ def test_two_calls_with_one_id_are_none(protocol: Protocol) -> None:
     reply = once(protocol, Reply(calls=(twice, replace(twice, name="rm"))))
 
     assert (reply["stop_reason"], calls_of(reply)) == ("error", [])
+
+
+@every_dialect
+def test_a_call_that_is_counted_anew_or_has_no_id_gets_one_of_its_own(protocol: Protocol) -> None:
+    calls = (Called(id="c1", name="ls"), Called(id="", name="rm"), Called(id="", name="cp"))
+    there = InlineProvider(Reply(text="More.", calls=calls), Reply(text="Yes."))
+
+    async def program() -> None:
+        reply = await said(protocol, there, messages=TALK)
+        assert [call["id"] for call in calls_of(reply)] == ["c1-2", "call", "call-2"]
+        answers = [tool_result(call, "done") for call in calls_of(reply)]
+        after = await said(protocol, there, messages=[*TALK, reply, *answers])
+        assert after["stop_reason"] == "stop"
+
+    simulated(program())
 
 
 NONSENSE = {

@@ -14,7 +14,7 @@ from landed.agent.messages import (
     user_message,
 )
 from landed.testing.provider import Protocol, Reply, ScriptedProvider
-from tests.agent.speaking import ASKED, BOTH_SAID, PROTOCOLS, READ, TALK, model_of, said
+from tests.agent.speaking import ASKED, BOTH_SAID, LIST, PROTOCOLS, READ, TALK, model_of, said
 
 READ_TEXT = '{"lines":[1,2.5,null,true],"path":"naïve.py"}'
 
@@ -99,6 +99,15 @@ def test_more_adds_to_the_request_or_replaces_what_it_has(protocol: Protocol) ->
     body = asyncio.run(sent(protocol, ASKED, more={"model": "other", "max_tokens": 5}))
 
     assert (body["model"], body["max_tokens"]) == ("other", 5)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_half_a_character_in_a_result_does_not_block_the_conversation(protocol: Protocol) -> None:
+    results = [tool_result(READ, "caf\udce9.txt"), tool_result(LIST, "")]
+
+    body = asyncio.run(sent(protocol, [*ASKED, BOTH_SAID, *results]))
+
+    assert "caf?.txt" in str(body)
 
 
 BAD: dict[str, list[Message]] = {

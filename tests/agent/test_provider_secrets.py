@@ -114,3 +114,14 @@ def test_nothing_of_it_is_in_the_model_as_text(protocol: Protocol) -> None:
 
     assert CANARY not in shown
     assert HEADER not in shown
+
+
+@pytest.mark.fault("X94")
+@pytest.mark.parametrize(
+    "url", [f"https://me:{CANARY}@example.org", f"https://example.org?key={CANARY}", f"{CANARY}:1"]
+)
+def test_a_url_that_holds_a_secret_is_refused_without_it(url: str) -> None:
+    with pytest.raises(ContractError) as refused:
+        anthropic("scripted-1", url=url)
+
+    assert CANARY not in str(refused.value)

@@ -64,6 +64,7 @@ REFUSED: list[tuple[Protocol, list[Json], str]] = [
     ("anthropic", [USER, use("a"), USER, result("a")], "without `tool_result`"),
     ("anthropic", [USER, result("a")], "unexpected `tool_use_id`"),
     ("anthropic", [USER, use("a"), result("a", "a")], "a single result"),
+    ("anthropic", [USER, use("a"), result("a"), use("a"), result("a")], "must be unique"),
     ("anthropic", [USER, {"role": "assistant", "content": []}, USER], "non-empty content"),
     ("anthropic", [USER, use("a")], "prefill"),
     ("anthropic", [{"role": "user", "content": [{"type": "text", "text": " "}]}], "non-whitespace"),

@@ -29,25 +29,26 @@ def _listed(value: object) -> list[Body]:
 
 
 def _anthropic(body: Body) -> Iterator[str]:
-    for name in _REMOVED:
-        if name in body:
-            yield f"{name}: Extra inputs are not permitted"
+    yield from (f"{name}: Extra inputs are not permitted" for name in _REMOVED if name in body)
     if not isinstance(body.get("max_tokens"), int):
         yield "max_tokens: Field required"
     messages = _listed(body.get("messages"))
     if not messages:
         yield "messages: at least one message is required"
-    if messages and messages[-1].get("role") == "assistant":
+    elif messages[-1].get("role") == "assistant":
         yield "This model does not support assistant message prefill."
     owed: list[str] = []
+    every: list[str] = []
     for number, message in enumerate(messages):
         blocks = _listed(message.get("content"))
         yield from _anthropic_blocks(number, message, blocks)
         results = [str(one["tool_use_id"]) for one in blocks if one.get("type") == "tool_result"]
         yield from _answered(number, owed, results)
         owed = [str(one["id"]) for one in blocks if one.get("type") == "tool_use"]
-    if owed:
-        yield from _answered(len(messages), owed, [])
+        every += owed
+    yield from _answered(len(messages), owed, [])
+    if len(set(every)) < len(every):
+        yield "messages: `tool_use` ids must be unique"
 
 
 def _anthropic_blocks(number: int, message: Body, blocks: list[Body]) -> Iterator[str]:

@@ -1,11 +1,12 @@
 """Puts one reply together from the fragments it arrives in, and says whether it may be acted on.
 
 A reply may be acted on when its protocol said that it is over, for a reason that leaves it whole,
-and every call in it has an id, a name and one JSON object for arguments. Any other reply keeps its
+and every call in it has a name and one JSON object for arguments. Any other reply keeps its
 text and loses its calls: what was cut off is never carried out, not even when it happens to parse.
 """
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 
 from landed.agent.messages import AssistantMessage, Block, StopReason, ToolCall
@@ -121,17 +122,27 @@ class Draft:
         self._texts.clear()
         self._calls.clear()
 
-    def finished(self) -> AssistantMessage:
-        """Return the whole reply. Raises `ReplyError` where it can't be acted on."""
+    def finished(self, taken: Container[str] = ()) -> AssistantMessage:
+        """Return the whole reply. Raises `ReplyError` where it can't be acted on.
+
+        `taken` are the ids of calls before it. Some servers count their calls anew in each reply,
+        or give no id: such a call gets one that is its own.
+        """
         if self.failure:
             raise ReplyError(self.failure)
         if not self.over:
             raise ReplyError("the reply was cut off before its end")
         if self.reason == "length" and self._calls:
             raise ReplyError("the reply reached its length limit within a call")
-        calls = {place: _block(call) for place, call in self._calls.items()}
-        if len({call["id"] for call in calls.values()}) < len(calls):
+        ids = [call.id for call in self._calls.values() if call.id]
+        if len(set(ids)) < len(ids):
+            # The same call delivered twice looks like this, and would be made twice.
             raise ReplyError("two calls of the reply have one id")
+        calls = {place: _block(call) for place, call in sorted(self._calls.items())}
+        used: set[str] = set()
+        for call in calls.values():
+            call["id"] = _own(call["id"], lambda id: id in taken or id in used)
+            used.add(call["id"])
         content = self._content(calls)
         if not content:
             raise ReplyError("the reply was empty")
@@ -158,14 +169,21 @@ class Draft:
         return [blocks[place] for place in sorted(blocks)] if said or calls else []
 
 
+def _own(given: str, is_taken: Callable[[str], bool]) -> str:
+    """Return the id, or one like it that nobody has."""
+    given = given or "call"
+    others = (f"{given}-{number}" for number in itertools.count(2))
+    return next(one for one in itertools.chain([given], others) if not is_taken(one))
+
+
 def _joined(pieces: list[str]) -> str:
     """Join the pieces; a character whose halves (surrogates) came in two of them is one again."""
     return "".join(pieces).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _block(call: _Call) -> ToolCall:
-    if not call.id or not call.name:
-        raise ReplyError("a call of the reply has no id or no name")
+    if not call.name:
+        raise ReplyError("a call of the reply has no name")
     if not call.closed:
         raise ReplyError(f"the call of {call.name} was cut off")
     text = _joined(call.pieces)

@@ -19,7 +19,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 from urllib.parse import urlsplit
 
-from landed.agent.messages import AssistantMessage, Message
+from landed.agent.messages import AssistantMessage, Message, calls_of
 from landed.agent.providers.anthropic import ANTHROPIC
 from landed.agent.providers.dialect import Asked, Dialect
 from landed.agent.providers.draft import Draft, Listener
@@ -32,6 +32,7 @@ from landed.agent.signal import Signal, StoppedError, stopped_text, unless_cance
 from landed.agent.tool import ToolSpec
 from landed.agent.validate import transcript_problems
 from landed.core.canonical import Json
+from landed.core.errors import ContractError
 
 if TYPE_CHECKING:
     import httpx2
@@ -74,8 +75,8 @@ class ProviderModel:
     `status` says how the last request ended: a request that was given up here (a Stop, a
     cancellation, a time-out) is `abandoned`, for nobody knows whether it goes on over there.
 
-    Raises `ContractError` for a key that is the secret itself. Close it with `aclose`, on the loop
-    it was used on.
+    Raises `ContractError` for a key that is the secret itself, and for a URL that holds one. Close
+    it with `aclose`, on the loop it was used on.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class ProviderModel:
         self._more = dict(more or {})
         self._headers = dict(headers or {})
         self._patience = patience or Patience()
-        self._host = urlsplit(url).hostname or ""
+        self._host = _host_of(url)
         self._wire = Wire(
             dialect,
             url.rstrip("/") + dialect.path,
@@ -168,7 +169,7 @@ class ProviderModel:
         try:
             async with asyncio.timeout(self._patience.whole_s):
                 await unless_cancelled(self._carried(asked, drafts, secrets, listener), signal)
-            message = drafts[-1].finished()
+            message = drafts[-1].finished(_ids_of(asked.messages))
             self.status = "answered"
             return message, drafts[-1]
         except asyncio.CancelledError:
@@ -198,7 +199,9 @@ class ProviderModel:
         """Send what is asked; `secrets` gets what must not be shown, `drafts` each try."""
         if problems := transcript_problems(asked.messages, "request"):
             raise UnsendableError(f"this conversation can't be sent: {problems[0]}")
-        body = json.dumps(self._dialect.body(asked), ensure_ascii=False).encode()
+        # A tool's output may hold half a character (a name that is no UTF-8): a ? is sent for it.
+        text = json.dumps(self._dialect.body(asked), ensure_ascii=False, allow_nan=False)
+        body = text.encode(errors="replace")
         headers = dict(self._dialect.headers) | self._headers
         secret = await secret_of(self._key)
         if secret:
@@ -215,6 +218,20 @@ class ProviderModel:
         line = re.sub(r"\s+", " ", masked(text, secrets))
         short = line if len(line) <= ERROR_MAX_CHARS else line[: ERROR_MAX_CHARS - 1] + "…"
         return f"{self._dialect.name}: {short}"
+
+
+def _ids_of(messages: Sequence[Message]) -> frozenset[str]:
+    return frozenset(call["id"] for message in messages for call in calls_of(message))
+
+
+def _host_of(url: str) -> str:
+    """Return the host. Raises `ContractError` for a URL that a path can't be put behind."""
+    parts = urlsplit(url)
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise ContractError("url= has a scheme, a host and a path; what is secret goes into key=")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ContractError("url= is an http or https address")
+    return parts.hostname
 
 
 def _unheard(delta: Mapping[str, object]) -> None:
