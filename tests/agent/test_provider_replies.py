@@ -318,6 +318,37 @@ def test_arguments_that_arrive_in_two_versions_are_no_call() -> None:
     assert "two versions" in reply.get("error_message", "")
 
 
+UNCLOSED: dict[Protocol, tuple[bytes, bytes]] = {
+    "anthropic": (b'"type": "content_block_stop"', b'"type": "ping"'),
+    "openai-chat": (b'"finish_reason": "tool_calls"', b'"finish_reason": null'),
+    "openai-responses": (b'"type": "response.output_item.done"', b'"type": "response.queued"'),
+}
+
+
+@pytest.mark.req("S2-102")
+@every_dialect
+def test_a_call_that_was_never_closed_is_none_though_the_reply_is_over(protocol: Protocol) -> None:
+    body = b"".join(body_of(protocol, Reply(calls=BOTH.calls)))
+    closing, other = UNCLOSED[protocol]
+    assert closing in body
+
+    reply = once(protocol, Reply(raw=body.replace(closing, other)))
+
+    assert (reply["stop_reason"], calls_of(reply)) == ("error", [])
+    assert "was cut off" in reply.get("error_message", "")
+
+
+@pytest.mark.req("S2-102")
+def test_nor_is_one_that_the_provider_itself_calls_incomplete() -> None:
+    body = b"".join(body_of("openai-responses", Reply(calls=BOTH.calls)))
+    item = body.index(b'"type": "response.output_item.done"')
+    broken = body[:item] + body[item:].replace(b'"completed"', b'"incomplete"', 1)
+
+    reply = once("openai-responses", Reply(raw=broken))
+
+    assert (reply["stop_reason"], calls_of(reply)) == ("error", [])
+
+
 def test_thinking_is_passed_over() -> None:
     thinking = (
         b'data: {"type":"content_block_start","index":9,"content_block":{"type":"thinking"}}\n\n'

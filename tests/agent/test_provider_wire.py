@@ -1,6 +1,7 @@
 """Over real connections: a stop closes them, and a whole reply keeps them."""
 
 import asyncio
+import threading
 from dataclasses import replace
 
 import pytest
@@ -75,16 +76,31 @@ def test_a_refused_request_leaves_the_connection_for_the_next_try(protocol: Prot
     asyncio.run(program())
 
 
-def test_a_model_may_be_used_on_one_loop_after_another() -> None:
-    async def program(asked: list[AssistantMessage]) -> None:
-        async with ScriptedProvider(BOTH) as there:
-            asked.append(await said("anthropic", there))
+def serve(there: ScriptedProvider, listening: threading.Event, over: threading.Event) -> None:
+    async def program() -> None:
+        async with there:
+            listening.set()
+            await asyncio.to_thread(over.wait)
 
-    asked: list[AssistantMessage] = []
-    asyncio.run(program(asked))
-    asyncio.run(program(asked))
+    asyncio.run(program())
 
-    assert asked == [BOTH_SAID, BOTH_SAID]
+
+def test_a_model_may_be_used_on_several_loops() -> None:
+    there, listening, over = ScriptedProvider(forever=BOTH), threading.Event(), threading.Event()
+    serving = threading.Thread(target=serve, args=(there, listening, over))
+    serving.start()
+    try:
+        assert listening.wait(10)
+        model = model_of("anthropic", there)
+        with asyncio.Runner() as one, asyncio.Runner() as other:
+            for runner in (one, other, one):
+                assert runner.run(model("", ASKED, [])) == BOTH_SAID
+            for runner in (one, other):
+                runner.run(model.aclose())
+    finally:
+        over.set()
+        serving.join(10)
+    assert there.connections == 2
 
 
 def test_nobody_there_is_an_error_message() -> None:

@@ -24,12 +24,15 @@ HOST = "127.0.0.1"
 class ScriptedProvider(Script):
     """Answers requests with the replies of its script, in order, on `url`; see `Script`.
 
-    `connections` counts those that clients made.
+    `port` 0 takes a free one; `connections` counts those that clients made.
     """
 
-    def __init__(self, *replies: Reply, forever: Reply | None = None, key: str = "") -> None:
+    def __init__(
+        self, *replies: Reply, forever: Reply | None = None, key: str = "", port: int = 0
+    ) -> None:
         super().__init__(*replies, forever=forever, key=key)
         self.connections = 0
+        self._port = port
         self._serving: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
 
@@ -49,7 +52,7 @@ class ScriptedProvider(Script):
         return self.url if protocol == "anthropic" else self.openai_url
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, HOST, 0)
+        self._server = await asyncio.start_server(self._serve, HOST, self._port)
         return self
 
     async def __aexit__(self, *_: object) -> None:

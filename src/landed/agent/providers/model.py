@@ -76,7 +76,7 @@ class ProviderModel:
     cancellation, a time-out) is `abandoned`, for nobody knows whether it goes on over there.
 
     Raises `ContractError` for a key that is the secret itself, and for a URL that holds one. Close
-    it with `aclose`, on the loop it was used on.
+    it with `aclose`, on each loop it was used on.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class ProviderModel:
             await asyncio.gather(working, return_exceptions=True)
 
     async def aclose(self) -> None:
-        """Close the connections; the next request makes new ones."""
+        """Close the connections of this loop; the next request makes new ones."""
         await self._wire.aclose()
 
     def _asked(self, system: str, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Asked:

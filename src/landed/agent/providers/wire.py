@@ -7,9 +7,10 @@ effect in the world. Once a reply has begun it is never asked for twice.
 import asyncio
 import json
 import random
+import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from landed.agent.providers.dialect import Dialect, ProviderError, described, fields, text
 from landed.agent.providers.draft import Draft, ReplyError
@@ -43,6 +44,9 @@ _OURS = {
 }
 
 
+_Clients: TypeAlias = "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx2.AsyncClient]"
+
+
 class AgainError(Exception):
     """The provider turned the request away, or nothing answered it: another try may do better."""
 
@@ -63,7 +67,7 @@ class Wire:
     """Where requests go, and how patiently. A `transport` that is given is closed by its owner.
 
     `now` (UTC seconds) reads the dates of a `Retry-After`; `chance` (0 to 1) spreads the pauses.
-    Otherwise connections are made for the running loop; `aclose` closes them.
+    Otherwise connections are made for each loop; `aclose` closes those of the running one.
     """
 
     def __init__(
@@ -84,8 +88,8 @@ class Wire:
         self._transport = transport
         self._now = now
         self._chance = chance
-        self._client: httpx2.AsyncClient | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        # Connections belong to the loop they were made on; on another they are of no use.
+        self._clients: _Clients = weakref.WeakKeyDictionary()
 
     async def carry(
         self, body: bytes, headers: Mapping[str, str], begin: Callable[[], Draft]
@@ -106,9 +110,9 @@ class Wire:
             await asyncio.sleep(pause_s)
 
     async def aclose(self) -> None:
-        """Close the connections; the next request makes new ones."""
-        client, self._client = self._client, None
-        if client is not None and self._transport is None and self._is_here():
+        """Close the connections of this loop; the next request makes new ones."""
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None and self._transport is None:
             await client.aclose()
 
     def _pause_s(self, error: AgainError | ProviderError, draft: Draft, tried: int) -> float | None:
@@ -184,15 +188,13 @@ class Wire:
     def _opened(self) -> "httpx2.AsyncClient":
         import httpx2
 
-        if self._client is None or not self._is_here():
-            # Connections belong to the loop they were made on; those of another are of no use.
+        loop = asyncio.get_running_loop()
+        client = self._clients.get(loop)
+        if client is None:
             bounds = httpx2.Timeout(None, connect=self._patience.connect_s)
-            self._client = httpx2.AsyncClient(transport=self._transport, timeout=bounds)
-            self._loop = asyncio.get_running_loop()
-        return self._client
-
-    def _is_here(self) -> bool:
-        return self._loop is asyncio.get_running_loop()
+            client = httpx2.AsyncClient(transport=self._transport, timeout=bounds)
+            self._clients[loop] = client
+        return client
 
 
 async def _chunks(
