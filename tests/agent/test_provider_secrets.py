@@ -72,8 +72,8 @@ def raises() -> str:
 @pytest.mark.fault("X94")
 @pytest.mark.parametrize(
     "key",
-    [raises, lambda: CANARY + "\r\nx-injected: 1", lambda: CANARY + "é", lambda: ""],
-    ids=["raises", "two lines", "not ASCII", "empty"],
+    [raises, lambda: CANARY + "\r\nx-injected: 1", lambda: CANARY + "é", lambda: "", lambda: None],
+    ids=["raises", "two lines", "not ASCII", "empty", "none"],
 )
 def test_a_key_that_cannot_be_sent_is_an_error_without_it(
     protocol: Protocol, key: Callable[[], str]

@@ -155,7 +155,8 @@ def _pieces(text: str, reply: Reply) -> list[str]:
 
 def _anthropic(reply: Reply) -> Iterator[_Frame]:
     usage: Json = {"input_tokens": reply.usage[0], "output_tokens": 1}
-    opening = {**_anthropic_head(), "content": [], "stop_reason": None, "usage": usage}
+    begun: dict[str, Json] = {"content": [], "stop_reason": None, "usage": usage}
+    opening: Json = {**_anthropic_head(), **begun}
     yield _frame("message_start", message=opening)
     if reply.text:
         yield _frame("content_block_start", index=0, content_block={"type": "text", "text": ""})

@@ -1,6 +1,6 @@
 """The Messages dialect of Anthropic, version 2026-10-21, as requests and as stream."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from landed.agent.messages import Block, Message, StopReason
 from landed.agent.providers.dialect import (
@@ -122,8 +122,8 @@ def _open(draft: Draft, place: tuple[int, int], block: Fields) -> None:
         draft.say(place, text(block.get("text")))
     elif block.get("type") == "tool_use":
         # A stream opens with an empty input; one that is not empty is all there is.
-        given = block.get("input")
-        piece = canonical(checked(given)).decode() if isinstance(given, Mapping) and given else ""
+        given = fields(block.get("input"))
+        piece = canonical(checked(given)).decode() if given else ""
         call_id, name = text(block.get("id")), text(block.get("name"))
         draft.call(place, call_id=call_id, name=name, piece=piece)
 

@@ -189,7 +189,7 @@ def _block(call: _Call) -> ToolCall:
     text = _joined(call.pieces)
     # A tool without parameters is called with nothing at all by several servers.
     try:
-        arguments = parse(text) if text.strip() else {}
+        arguments = parse(text if text.strip() else "{}")
     except (ProposalError, RecursionError) as error:
         raise ReplyError(f"the arguments of {call.name} can't be read: {error}") from None
     if not isinstance(arguments, Mapping):

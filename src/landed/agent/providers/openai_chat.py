@@ -97,16 +97,16 @@ def _add(draft: Draft, said: Fields) -> None:
     draft.say(TEXT, text(said.get("content")) or text(said.get("refusal")))
     for call in objects(said.get("tool_calls")):
         function = fields(call.get("function"))
-        arguments = function.get("arguments")
+        piece = text(function.get("arguments"))
         # A server that imitates the dialect may send the object itself.
-        if isinstance(arguments, Mapping):
-            arguments = canonical(checked(arguments)).decode()
+        if isinstance(function.get("arguments"), Mapping):
+            piece = canonical(checked(fields(function["arguments"]))).decode()
         call_id = text(call.get("id"))
         draft.call(
             _place(draft, call, call_id),
             call_id=call_id,
             name=text(function.get("name")),
-            piece=text(arguments),
+            piece=piece,
         )
 
 

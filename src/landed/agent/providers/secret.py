@@ -53,7 +53,8 @@ async def _called(key: Callable[[], str | Awaitable[str]]) -> str:
     except Exception as error:
         # Its text may hold the secret that could not be used.
         raise KeyMissingError(f"the key's function raised {type(error).__name__}") from None
-    return found.strip() if isinstance(found, str) else ""
+    # A function that looks somewhere and finds nothing returns None, whatever its type says.
+    return "" if found is None else str(found).strip()
 
 
 def masked(text: str, secrets: Iterable[str]) -> str:

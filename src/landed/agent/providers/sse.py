@@ -55,7 +55,7 @@ class Events:
             at = end + 1
             if self._rest[end] == _CR:
                 self._skip_lf = at == len(self._rest)
-                at += self._rest[at : at + 1] == b"\n"
+                at += self._rest.startswith(b"\n", at)
             start = at
         del self._rest[:start]
         if len(self._rest) > EVENT_MAX_BYTES:
