@@ -163,6 +163,26 @@ def test_a_connection_that_did_not_come_about_is_tried_again(protocol: Protocol)
     assert "nothing answered (ConnectError)" in reply.get("error_message", "")
 
 
+class Noted(InlineProvider):
+    """Keeps the time-outs that a request tells its transport."""
+
+    timeouts: Any = None
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.timeouts = request.extensions["timeout"]
+        raise httpx2.ConnectTimeout("no connection")
+
+
+@pytest.mark.req("S2-93")
+def test_a_connection_is_waited_for_as_long_as_was_said() -> None:
+    there = Noted()
+
+    reply, _ = timed("anthropic", there)
+
+    assert there.timeouts["connect"] == BOUNDS.connect_s
+    assert "nothing answered (ConnectTimeout)" in reply.get("error_message", "")
+
+
 @every_dialect
 @pytest.mark.parametrize("asked", ["7", "date"])
 def test_retry_after_is_kept_to(protocol: Protocol, asked: str) -> None:
