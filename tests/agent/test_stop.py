@@ -304,7 +304,6 @@ def test_two_who_stop_one_run_are_told_the_same() -> None:
     simulated(program())
 
 
-@pytest.mark.field("E1", "E3")
 @pytest.mark.req("S2-63", "S2-108")
 def test_two_builds_are_stopped_and_the_conversation_goes_on(tmp_path) -> None:
     def answers(request):
@@ -422,6 +421,31 @@ def test_a_follow_up_is_not_swallowed_by_the_run_that_is_stopped() -> None:
         assert harness.messages[6]["content"] == "Actually Saturday."
 
     simulated(program())
+
+
+@pytest.mark.field("D8")
+@pytest.mark.req("S2-54")
+@pytest.mark.parametrize("queue", ["steer", "follow_up"])
+def test_what_is_said_to_a_run_that_is_stopped_is_answered_by_the_next(queue) -> None:
+    async def late(request):
+        await ticks(20)
+        return says("Done, all the same.")
+
+    async def program(*replies) -> str:
+        model = ScriptedReplies(*replies, forever=says("Saturday it is."))
+        harness = Harness(model=model, tools=[bash_tool(FakeShell())])
+        background = started(harness)
+        await ticks(5)
+        getattr(harness, queue)("Actually Saturday.")
+        assert await stop_run(harness, background.running, 99) == "clean"
+        stopped_at = shape(harness.messages)
+        await driven(harness.prompt("Hello?"))
+        words = [m["content"] for m in model.calls[-1].messages if m["role"] == "user"]
+        assert words == ["Go.", "Hello?", "Actually Saturday."]
+        return stopped_at
+
+    assert simulated(program(SLEEP)) == "U A[c1] R(c1) A(aborted)"
+    assert simulated(program(late)) == "U A"
 
 
 @pytest.mark.req("S2-99", "K26")
