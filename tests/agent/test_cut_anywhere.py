@@ -6,6 +6,7 @@ every place where it waits.
 
 import asyncio
 import itertools
+import time
 from contextlib import aclosing
 
 import pytest
@@ -135,6 +136,24 @@ def test_stopped_at_every_turn_of_the_loop(building, grace) -> None:
 
     assert until_over(program) > 20
     assert endings == ({"clean"} if grace == 50 else {"clean", "hard"})
+
+
+@pytest.mark.req("S2-107")
+def test_no_real_clock_is_looked_at(building, monkeypatch) -> None:
+    for name in ("time", "monotonic", "perf_counter", "time_ns", "monotonic_ns"):
+        monkeypatch.delattr(time, name)
+
+    async def program() -> str:
+        built = building()
+        background = Background(built.harness.prompt("Build."))
+        await ticks(12)
+        ending = await stop_run(built.harness, background.running, grace_s=60.0)
+        await built.is_whole()
+        return ending
+
+    ending = simulated(program())
+    monkeypatch.undo()
+    assert ending == "clean"
 
 
 CUTS = st.lists(

@@ -141,8 +141,8 @@ def test_only_true_is_a_yes(answer, later) -> None:
         assert shell.started == []
 
 
-async def never(question):
-    await asyncio.Event().wait()
+async def never(question) -> bool:
+    return await asyncio.Event().wait()
 
 
 @pytest.mark.req("S2-21", "S2-110")

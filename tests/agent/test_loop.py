@@ -65,7 +65,7 @@ def test_a_run_of_two_turns_is_twelve_events() -> None:
     assert types(events) == TWO_TURNS
     assert shape(record) == "U A[c1] R(c1) A"
     assert [event["message"] for event in events if "message" in event] == record
-    assert events[6]["result"] is record[2]
+    assert events[6].get("result") is record[2]
 
 
 @pytest.mark.req("S2-26")
@@ -78,7 +78,7 @@ def test_a_message_is_in_the_record_when_it_is_announced() -> None:
         async for event in run_agent(agent, [user_message("Go.")], record):
             if event["type"] == "message_end":
                 announced += 1
-                assert record[-1] is event["message"]
+                assert record[-1] is event.get("message")
                 assert len(record) == announced
         return announced
 
@@ -182,7 +182,7 @@ def test_what_is_no_reply_is_a_failed_one(reply) -> None:
 
 @pytest.mark.req("S2-93")
 def test_a_hung_model_and_a_hung_tool_end_by_themselves() -> None:
-    async def hangs(_):
+    async def hangs(_) -> Any:
         await asyncio.Event().wait()
 
     limits = Limits(model_s=30, tool_s=60)
@@ -249,6 +249,7 @@ def test_each_tool_is_handed_the_token_of_the_run() -> None:
     token, seen = CancelToken(), []
 
     async def execute(arguments, signal=None):
+        assert signal is not None
         seen.append((signal is token, signal.is_cancelled()))
         token.cancel()
         seen.append((signal is token, signal.is_cancelled()))

@@ -157,7 +157,7 @@ def test_a_command_is_killed_within_five_turns(through) -> None:
 
 @pytest.mark.req("S2-55", "S2-56")
 def test_the_next_request_holds_all_but_the_empty_end() -> None:
-    async def partly(request):
+    async def partly(request) -> Any:
         await answers_when_stopped(request)
         partial = assistant_message(text_block("So far, so"), stop_reason="aborted")
         return {**partial, "error_message": ABORTED}

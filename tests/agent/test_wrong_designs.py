@@ -124,6 +124,8 @@ def test_f2_04_a_guard_that_catches_everything_turns_a_stop_into_a_refusal() -> 
 class TauOrder(Harness):
     """Makes the token when the first event is taken, not when the run begins."""
 
+    token: CancelToken | None = None
+
     def prompt(self, text: str) -> Run:
         async def events() -> AsyncGenerator:
             self.token = CancelToken()
@@ -134,7 +136,7 @@ class TauOrder(Harness):
         return Run(events(), lambda: None)
 
     def cancel(self, by: str = "", reason: str = "") -> None:
-        if hasattr(self, "token"):
+        if self.token is not None:
             self.token.cancel(by, reason)
 
 
@@ -247,7 +249,7 @@ def test_f2_10_a_command_that_is_killed_only_where_the_flag_is_seen_survives() -
         async def execute(arguments, signal=None):
             command = shell.start(arguments["command"])
             while not command.done:
-                if signal.is_cancelled():
+                if signal is not None and signal.is_cancelled():
                     command.kill()
                     return CANCELLED
                 await asyncio.sleep(0)

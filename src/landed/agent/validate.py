@@ -62,15 +62,16 @@ def _misshapen(message: Message) -> Iterator[str]:
 
 
 def _fields(value: object, tag: str, kinds: tuple[str, ...]) -> Iterator[str]:
-    kind = value.get(tag) if isinstance(value, dict) else None
-    if not isinstance(value, dict) or kind not in kinds:
+    fields = cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    kind = fields.get(tag)
+    if not isinstance(kind, str) or kind not in kinds:
         yield f"{tag} is {kind!r}, not one of {', '.join(kinds)}"
         return
     wanted = _FIELDS[kind] | {tag: str}
     allowed = wanted | _OPTIONAL.get(kind, {})
-    for name in wanted.keys() - value.keys():
+    for name in sorted(wanted.keys() - fields.keys()):
         yield f"{kind} has no {name}"
-    for name, found in value.items():
+    for name, found in fields.items():
         if name not in allowed:
             yield f"{kind} has a field {name!r}"
         elif not isinstance(found, allowed[name]):

@@ -1,7 +1,8 @@
 """A workspace in memory and a shell over it: for tests of an agent, without disk and processes.
 
 The shell knows `echo`, `cat`, `seq`, `rm`, `true`, `false`, `exit` and `sleep`, one after another
-with `;` or `&&`. `sleep 3` takes three turns of the event loop, `sleep inf` is never done.
+with `;` or `&&`, until one fails. `sleep 3` takes three turns of the event loop, and `sleep inf` is
+never done.
 """
 
 import asyncio
