@@ -123,8 +123,12 @@ async def cancelled_twice(working: asyncio.Task, token: CancelToken) -> None:
 
 
 @pytest.mark.req("S2-53", "S2-91", "S2-60")
+@pytest.mark.parametrize("has_waitid", [True, False])
 @pytest.mark.parametrize("leave", [flagged, cancelled, cancelled_twice])
-def test_no_process_of_the_group_survives(tmp_path, leave) -> None:
+def test_no_process_of_the_group_survives(tmp_path, leave, has_waitid, monkeypatch) -> None:
+    if not has_waitid:  # As on macOS.
+        monkeypatch.delattr(os, "waitid")
+
     async def program() -> None:
         token = CancelToken()
         execute = bash_tool(LocalShell(tmp_path)).execute({"command": ENDLESS}, token)
@@ -283,6 +287,26 @@ def test_a_shell_that_cannot_start_is_told(tmp_path) -> None:
 
     assert result["is_error"]
     assert "missing" in result["content"]
+
+
+def test_a_command_that_cannot_be_watched_is_not_left_running(tmp_path, monkeypatch) -> None:
+    def no_more(thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    def killpg(group: int, by: int) -> None:
+        started.append(group)
+        kill(group, by)
+
+    started: list[int] = []
+    kill = os.killpg
+    monkeypatch.setattr(os, "killpg", killpg)
+    monkeypatch.setattr(threading.Thread, "start", no_more)
+    tool = bash_tool(LocalShell(tmp_path))
+
+    result = asyncio.run(run_tool(call("c1", "bash", command="sleep 600"), [tool]))
+
+    assert (result["content"], result["is_error"]) == ("can't start new thread", True)
+    assert [is_alive(pid) for pid in started] == [False]
 
 
 def test_the_environment_is_the_one_given(tmp_path) -> None:

@@ -123,7 +123,7 @@ class Harness:
         self._steering.append(user_message(text))
 
     def follow_up(self, text: str) -> None:
-        """Say something that goes in when the run would end, or ends the next one."""
+        """Say something that goes in when the run would end; if it is stopped, in the next one."""
         self._follow_ups.append(user_message(text))
 
     def cancel(self, by: str = "", reason: str = "") -> None:
