@@ -149,7 +149,9 @@ def test_a_command_is_killed_within_five_turns(through) -> None:
         assert (shell.alive, shell.started[0].killed) == ([], True)
         await background.running
         assert shape(harness.messages) == "U A[c1] R(c1) A(aborted)"
-        assert harness.messages[2]["content"] == "Command cancelled"
+        assert harness.messages[2]["content"] == (
+            "[It was running and may have done part of its work.]\nCommand cancelled"
+        )
         assert await stop_run(harness, background.running) == "clean"
 
     simulated(program())

@@ -24,6 +24,9 @@ from landed.agent.tool import AgentTool, text_argument
 CANCELLED = "Command cancelled"
 """The last line of a command that was stopped, and all there is of one that never began."""
 
+PARTLY = "[It was running and may have done part of its work.]"
+"""What stands before it where the command had begun."""
+
 CHUNK_BYTES = 65_536
 """Read at once from a command's output."""
 
@@ -70,7 +73,7 @@ def bash_tool(shell: Shell) -> AgentTool:
             code = await unless_cancelled(command.wait(), signal)
             ending = f"Command exited with code {code}" if code else ""
         except StoppedError:
-            ending = CANCELLED
+            ending = f"{PARTLY}\n{CANCELLED}"
         finally:
             command.kill()
         return _told(command.output(), ending)
