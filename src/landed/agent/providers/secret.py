@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Awaitable, Callable, Iterable
 from inspect import isawaitable
+from typing import cast
 
 from landed.core.errors import ContractError
 
@@ -49,7 +50,7 @@ async def secret_of(key: Key) -> str:
 async def _called(key: Callable[[], str | Awaitable[str]]) -> str:
     try:
         given = key()
-        found: object = await given if isawaitable(given) else given
+        found = cast("str | None", await given if isawaitable(given) else given)
     except Exception as error:
         # Its text may hold the secret that could not be used.
         raise KeyMissingError(f"the key's function raised {type(error).__name__}") from None
