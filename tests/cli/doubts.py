@@ -57,7 +57,8 @@ class Doubts:
         async def act() -> str:
             async with self.open() as rt:
                 heard = await rt.receive(says, principal="cleo", tenant=tenant)
-                return (await rt.perform(mail, {"to": to}, ask=heard.ask("c1"))).operation
+                asked = heard.ask("c1")
+                return (await rt.perform(mail, {"to": to}, ask=asked, patience_s=30.0)).operation
 
         return asyncio.run(act())
 
