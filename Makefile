@@ -16,7 +16,7 @@ demo: $(DEMO)  ## the main job for real: two processes, a lost reply, a kill, on
 	$(BIN)/landed demo story
 
 test: lint  ## everything that needs no service or browser, at most ten minutes
-	$(PYTEST) -n 2 -m "not services" --cov --session-timeout=590
+	$(PYTEST) -n 2 -m "not services" --cov --session-timeout=700
 
 test-services: $(DEV) $(CHROMIUM)  ## what needs services, a browser or minutes, at most an hour
 	@$(PYTEST) -n 3 --dist worksteal -m services --session-timeout=3500 || { code=$$?; [ $$code -eq 5 ] || exit $$code; \
