@@ -36,8 +36,9 @@ def revise(draft: Draft, arrival: Revised) -> None:
     ):
         draft.move_plan(old_plan, PlanEvent.SUPERSEDED, why=arrival.plan.turn)
         close_approvals(draft, old_plan.id)
-    for unbegun in arrival.unbegun:
-        _drop(draft, draft.plans[unbegun], by=arrival.plan.principal)
+    kept = [draft.plans[unbegun] for unbegun in arrival.unbegun]
+    for plan in [each for each in kept if PlanEvent.ABANDONED in PLAN_MOVES[each.state]]:
+        _drop(draft, plan, by=arrival.plan.principal)
     old = _done_so_far(draft, arrival)
     revision = draft.rules.pair(
         old,
@@ -66,9 +67,8 @@ def revise(draft: Draft, arrival: Revised) -> None:
 
 def _drop(draft: Draft, plan: Plan, *, by: str) -> None:
     """Drop what code kept and did not begin: nothing of it is wanted any more as it was shown."""
-    if PlanEvent.ABANDONED in PLAN_MOVES[plan.state]:
-        draft.move_plan(plan, PlanEvent.ABANDONED, by=by, why=REVISED)
-        close_approvals(draft, plan.id)
+    draft.move_plan(plan, PlanEvent.ABANDONED, by=by, why=REVISED)
+    close_approvals(draft, plan.id)
 
 
 def _steps(plan: Plan | None) -> list[tuple[str, Step]]:
