@@ -137,16 +137,13 @@ def _add(draft: Draft, place: tuple[int, int], delta: Fields) -> None:
 
 def _stopped(draft: Draft, said: Fields) -> None:
     reason = text(said.get("stop_reason"))
-    if not reason:
-        return
-    draft.reason = REASONS.get(reason)
     if reason == "refusal":
         why = text(fields(said.get("stop_details")).get("explanation"))
         draft.refuse(
             f"the model refused to answer: {why}" if why else "the model refused to answer"
         )
-    elif draft.reason is None:
-        draft.failure = f"the model stopped for a reason that is not known here: {reason}"
+    elif reason:
+        draft.stop(reason, REASONS)
 
 
 def _count(draft: Draft, usage: object) -> None:

@@ -16,6 +16,8 @@ from landed.core.errors import ProposalError
 Listener = Callable[[Mapping[str, object]], None]
 """Hears each piece of a reply as it comes."""
 
+FILTERED = "the provider's filter stopped the reply"
+
 Place = tuple[int, int]
 """Where a block stands in the reply, whatever order the fragments come in."""
 
@@ -115,6 +117,12 @@ class Draft:
         """Note that every call is complete, where the protocol says so for the whole reply."""
         for call in self._calls.values():
             call.closed = True
+
+    def stop(self, reason: str, known: Mapping[str, StopReason]) -> None:
+        """Note why the model stopped, in the provider's word; one that is not `known` fails it."""
+        self.reason = known.get(reason)
+        if self.reason is None:
+            self.failure = f"the model stopped for a reason that is not known here: {reason}"
 
     def refuse(self, failure: str) -> None:
         """Note that the model refused: what it said before is not kept either."""

@@ -13,7 +13,7 @@ from landed.agent.providers.dialect import (
     objects,
     text,
 )
-from landed.agent.providers.draft import Draft
+from landed.agent.providers.draft import FILTERED, Draft
 from landed.agent.tool import ToolSpec
 from landed.core.canonical import Json, canonical, checked
 
@@ -120,12 +120,11 @@ def _place(draft: Draft, call: Fields, call_id: str) -> tuple[int, int]:
 def _stopped(draft: Draft, reason: str) -> None:
     if not reason:
         return
-    draft.reason = REASONS.get(reason)
     draft.close_all()
     if reason == "content_filter":
-        draft.refuse("the provider's filter stopped the reply")
-    elif draft.reason is None:
-        draft.failure = f"the model stopped for a reason that is not known here: {reason}"
+        draft.refuse(FILTERED)
+    else:
+        draft.stop(reason, REASONS)
 
 
 def _count(draft: Draft, usage: object) -> None:

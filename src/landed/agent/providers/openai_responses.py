@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from landed.agent.messages import Block, Message
+from landed.agent.messages import Block, Message, StopReason
 from landed.agent.providers.dialect import (
     Asked,
     Dialect,
@@ -13,8 +13,10 @@ from landed.agent.providers.dialect import (
     objects,
     text,
 )
-from landed.agent.providers.draft import Draft
+from landed.agent.providers.draft import FILTERED, Draft
 from landed.core.canonical import Json, canonical, checked
+
+REASONS: dict[str, StopReason] = {"completed": "stop", "max_output_tokens": "length"}
 
 
 def body(asked: Asked) -> dict[str, Json]:
@@ -114,14 +116,10 @@ def _ended(draft: Draft, response: Fields) -> None:
     why = text(fields(response.get("incomplete_details")).get("reason"))
     if response.get("error") or status == "failed":
         raise failed(response.get("error"))
-    if status == "completed":
-        draft.reason = "stop"
-    elif why == "max_output_tokens":
-        draft.reason = "length"
-    elif why == "content_filter":
-        draft.refuse("the provider's filter stopped the reply")
+    if why == "content_filter" and status != "completed":
+        draft.refuse(FILTERED)
     else:
-        draft.failure = f"the model stopped for a reason that is not known here: {why or status}"
+        draft.stop(status if status == "completed" else why or status, REASONS)
 
 
 OPENAI_RESPONSES = Dialect(
