@@ -14,9 +14,10 @@ from landed.core.errors import ProposalError
 from landed.core.key import Ask
 from landed.core.plan import PlanState, Wanted
 from landed.core.session import Input
+from landed.core.telling import LATE_YES_S
 from landed.core.value import PlanValue
 from landed.runtime.auditing import Auditor
-from landed.runtime.lapsing import LAPSES_EVERY_S, LATE_YES_S, Lapsing
+from landed.runtime.lapsing import LAPSES_EVERY_S, Lapsing
 from landed.runtime.listing import Listing
 from landed.runtime.runtime import Runtime
 from landed.testing.sim import World

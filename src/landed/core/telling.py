@@ -23,6 +23,8 @@ from landed.core.sentences import call_text, fact, sayable
 Contracts = Mapping[str, Contract]
 Operations = Mapping[str, Operation]
 
+LATE_YES_S = 86_400.0  # how long after its time what a person was asked about is left alone
+
 # The events after which a model is told of a plan: it came to rest, and not by all being done.
 TOLD_ON = frozenset(
     {
@@ -93,6 +95,12 @@ def as_of_now(plan: Plan, now: float) -> Plan:
 def lapses_as(plan: Plan) -> PlanEvent:
     """Return how a plan ends that did not begin in time: what code kept is dropped, by its side."""
     return PlanEvent.ABANDONED if plan.begins else PlanEvent.EXPIRED
+
+
+def is_orphan(plan: Plan, now: float) -> bool:
+    """Whether a plan waits that nobody can begin any more, and nobody is to be told so."""
+    grace_s = LATE_YES_S if plan.needs_yes and not plan.agreed_by else 0.0
+    return plan.expired(now - grace_s)
 
 
 def too_late(plan: Plan) -> str:

@@ -13,15 +13,14 @@ from dataclasses import dataclass, field
 from landed.core.arrival import PlanTold
 from landed.core.changes import Kind, Record
 from landed.core.errors import LandedError
-from landed.core.plan import CLOCK, Plan, plan_from
-from landed.core.store import Listed
-from landed.core.telling import lapses_as, too_late
+from landed.core.plan import CLOCK, plan_from
+from landed.core.store import Selection
+from landed.core.telling import is_orphan, lapses_as, too_late
 from landed.runtime.driver import Driver
 
 log = logging.getLogger("landed")
 
 LAPSES_EVERY_S = 300.0  # between two rounds
-LATE_YES_S = 86_400.0  # how long after its time what a person was asked about is left alone
 PAGE = 500
 PAGES_MAX = 4  # of what waits, in one round of one tenant; the next goes on from there
 
@@ -46,7 +45,10 @@ class Lapsing:
         try:
             for _ in range(PAGES_MAX):
                 page = await self.driver.store.listed(
-                    tenant=tenant, of=Listed.WAITING, after=self._after.get(tenant, 0), limit=PAGE
+                    tenant=tenant,
+                    of=Selection.WAITING,
+                    after=self._after.get(tenant, 0),
+                    limit=PAGE,
                 )
                 self._after[tenant] = page.next
                 lapsed += sum([await self._lapse(record) for record in page.records])
@@ -70,9 +72,3 @@ class Lapsing:
         await self.driver.learn(record)
         loop = self.driver.loop_of(tenant=record.tenant, session=record.session)
         return not await loop.hand_in(told)
-
-
-def is_orphan(plan: Plan, now: float) -> bool:
-    """Whether a plan waits that nobody can begin any more, and nobody is to be told so."""
-    grace_s = LATE_YES_S if plan.needs_yes and not plan.agreed_by else 0.0
-    return plan.expired(now - grace_s)
