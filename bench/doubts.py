@@ -17,7 +17,7 @@ from pathlib import Path
 import landed
 from landed.core.key import Ask
 from landed.core.outcome import LookOutcome
-from landed.core.store import Listed, Page
+from landed.core.store import Page, Selection
 from landed.runtime.opened import Settings
 from landed.stores.driver import connect
 from landed.stores.sqlite import open_sqlite
@@ -122,8 +122,8 @@ async def looked_up(path: str, count: int) -> dict[str, float]:
     questions: dict[str, Callable[[], Awaitable[object]]] = {
         "claim": lambda: store.claim(worker="w", now=0.0),
         "what is open": lambda: store.open_records(tenant="default", session="s1", worker="w1"),
-        "what waits": lambda: store.listed(tenant="default", of=Listed.WAITING),
-        "what is open of all": lambda: store.listed(tenant="default", of=Listed.OPEN),
+        "what waits": lambda: store.listed(tenant="default", of=Selection.WAITING),
+        "what is open of all": lambda: store.listed(tenant="default", of=Selection.OPEN),
     }
     taken: dict[str, float] = {}
     for name, ask in questions.items():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.doubts import finish
-from landed.core.store import Listed, Page
+from landed.core.store import Page, Selection
 from landed.stores.driver import connect
 from landed.stores.queries import SQLITE
 from landed.stores.sqlite import open_sqlite
@@ -89,7 +89,7 @@ async def test_the_store_finds_nothing_among_the_finished(tmp_path: Path) -> Non
     store = open_sqlite(path)
 
     assert await store.claim(worker="w", now=0.0) == ()
-    for of in Listed:
+    for of in Selection:
         assert await store.listed(tenant="default", of=of) == Page(records=(), next=0)
     assert await store.open_records(tenant="default", session="s1", worker="w1") == ()
     await store.close()

@@ -30,7 +30,7 @@ class Fact:
     numbers: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
-class Listed(StrEnum):
+class Selection(StrEnum):
     """What of a tenant's records `Store.listed` is asked for, whatever their kind."""
 
     WAITING = "waiting"  # In one of the `WAITING` states, whoever holds it; oldest first by `made`.
@@ -81,7 +81,9 @@ class Store(Protocol):
         """Return the records of a session made after journal position `after`, oldest first."""
         ...
 
-    async def listed(self, *, tenant: str, of: Listed, after: int = 0, limit: int = 1000) -> Page:
+    async def listed(
+        self, *, tenant: str, of: Selection, after: int = 0, limit: int = 1000
+    ) -> Page:
         """Return a page of a tenant's records, in the order that `of` says, with the way on.
 
         `after` is the `next` of the page before, 0 for the first. What it costs depends on `limit`

@@ -25,7 +25,7 @@ from landed.core.errors import ProposalError, StoreError
 from landed.core.journal import Entry, as_of
 from landed.core.plan import BORN, Plan, plan_from
 from landed.core.session import delivery_name
-from landed.core.store import Listed
+from landed.core.store import Selection
 from landed.runtime.reader import Reader
 from landed.runtime.tracing import Trace, trace
 
@@ -77,7 +77,7 @@ class Auditor:
         Nothing that is finished is read.
         """
         ids: dict[str, None] = {}
-        for of in (Listed.WAITING, Listed.OPEN):
+        for of in (Selection.WAITING, Selection.OPEN):
             async for record in self._listed(of):
                 if record.kind is Kind.PLAN:
                     ids[record.id] = None
@@ -161,7 +161,7 @@ class Auditor:
 
     async def _end(self) -> int:
         """Return the position behind the newest entry of the tenant."""
-        newest = await self.reader.store.listed(tenant=self.tenant, of=Listed.RECENT, limit=1)
+        newest = await self.reader.store.listed(tenant=self.tenant, of=Selection.RECENT, limit=1)
         return max((record.last for record in newest.records), default=0) + 1
 
     async def _by_id(self, text: str) -> tuple[Record, ...]:
@@ -205,7 +205,7 @@ class Auditor:
             loaded += (record for record in page if record.tenant == self.tenant)
         return loaded
 
-    async def _listed(self, of: Listed) -> AsyncIterator[Record]:
+    async def _listed(self, of: Selection) -> AsyncIterator[Record]:
         after = 0
         for _ in range(PAGES_MAX):
             page = await self.reader.store.listed(

@@ -11,7 +11,7 @@ from landed.core.chain import Chain
 from landed.core.changes import Record
 from landed.core.errors import StoreError
 from landed.core.journal import Entry
-from landed.core.store import Listed
+from landed.core.store import Selection
 from landed.runtime.reader import Reader
 
 SPAN = 100  # entries that are read for one page of rows, a few times over
@@ -90,7 +90,7 @@ class Checker:
         return Chain(secrets=self.reader.secrets, is_from_beginning=not after, is_one=is_one)
 
     async def _end(self) -> int:
-        newest = await self.reader.store.listed(tenant=self.tenant, of=Listed.RECENT, limit=1)
+        newest = await self.reader.store.listed(tenant=self.tenant, of=Selection.RECENT, limit=1)
         return max((record.last for record in newest.records), default=0) + 1
 
     async def _rows(self, entries: Sequence[Entry]) -> list[Row]:

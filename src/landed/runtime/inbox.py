@@ -8,7 +8,7 @@ from landed.core.errors import ProposalError
 from landed.core.operation import Happened, Operation
 from landed.core.question import Question, question_from
 from landed.core.session import input_of
-from landed.core.store import Listed
+from landed.core.store import Selection
 from landed.runtime.reader import Reader
 
 PAGE = 500
@@ -48,7 +48,7 @@ class Inbox:
         after = 0
         for _ in range(PAGES_MAX):
             page = await self.reader.store.listed(
-                tenant=self.tenant, of=Listed.WAITING, after=after, limit=PAGE
+                tenant=self.tenant, of=Selection.WAITING, after=after, limit=PAGE
             )
             records += page.records
             after = page.next

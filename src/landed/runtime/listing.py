@@ -14,7 +14,7 @@ from landed.core.plan import OPEN, Plan, PlanState, plan_from
 from landed.core.plan_sentences import going_on
 from landed.core.sentences import call_text
 from landed.core.sentences import to_person as told_of_operation
-from landed.core.store import WAITING, Listed
+from landed.core.store import WAITING, Selection
 from landed.core.telling import as_of_now, is_ended, summaries, to_person
 from landed.core.undo import UNDO_WITHIN_S, release_from, release_id, undoable
 from landed.runtime.reader import Reader
@@ -78,18 +78,18 @@ class Listing:
 
     async def waiting(self, after: int = 0, *, limit: int = 50) -> Lines:
         """Return the plans that wait for a yes that may still come, oldest first."""
-        return await self._lines(Listed.WAITING, after, limit, self._waits)
+        return await self._lines(Selection.WAITING, after, limit, self._waits)
 
     async def running(self, after: int = 0, *, limit: int = 50) -> Lines:
         """Return what is under way and waits for nobody, oldest first.
 
         An operation has a line of its own where no plan that is under way has it in hand.
         """
-        return await self._lines(Listed.OPEN, after, limit, _is_under_way)
+        return await self._lines(Selection.OPEN, after, limit, _is_under_way)
 
     async def done(self, after: int = 0, *, limit: int = 50) -> Lines:
         """Return what is over: plans, and operations without one; what ended last comes first."""
-        return await self._lines(Listed.RECENT, after, limit, self._is_over)
+        return await self._lines(Selection.RECENT, after, limit, self._is_over)
 
     async def plans(
         self, state: PlanState | None = None, after: int = 0, *, limit: int = 50
@@ -119,7 +119,7 @@ class Listing:
 
     # What is on a page.
 
-    async def _lines(self, of: Listed, after: int, limit: int, wanted: Wanted) -> Lines:
+    async def _lines(self, of: Selection, after: int, limit: int, wanted: Wanted) -> Lines:
         found, following = await self._found(of, after, limit, wanted)
         plans = [plan_from(record) for record in found if record.kind is Kind.PLAN]
         undos = await self._undos(plans)
@@ -137,7 +137,7 @@ class Listing:
         return Lines(lines=lines, next=following)
 
     async def _found(
-        self, of: Listed, after: int, limit: int, wanted: Wanted
+        self, of: Selection, after: int, limit: int, wanted: Wanted
     ) -> tuple[list[Record], int | None]:
         """Return at most `limit` of the records that are wanted, and where the next page begins."""
         found: list[Record] = []
@@ -165,12 +165,12 @@ class Listing:
         releases = [release_from(record) for record in records]
         return {owed.undo: owed.operation for owed in releases if owed.undo}
 
-    async def _in_hand(self, alone: Sequence[Operation], of: Listed) -> set[str]:
+    async def _in_hand(self, alone: Sequence[Operation], of: Selection) -> set[str]:
         """Return those of these operations that are shown with the plan they belong to."""
         undone = await self.reader.operations(*{each.undoes for each in alone if each.undoes})
         plan_of = {each.id: _plan_of(each, undone) for each in alone}
         records = await self.reader.load(*{plan for plan in plan_of.values() if plan})
-        with_line = {r.id for r in records if of is not Listed.OPEN or r.state in OPEN}
+        with_line = {r.id for r in records if of is not Selection.OPEN or r.state in OPEN}
         return {id for id, plan in plan_of.items() if plan in with_line}
 
     def _of_plan(
@@ -224,12 +224,12 @@ class Listing:
         return ended and not record.frozen["plan"]
 
 
-def listed_as(state: PlanState | State | None) -> Listed:
+def listed_as(state: PlanState | State | None) -> Selection:
     """Return what is listed to find a state: what ended is listed newest first, the rest oldest."""
     if state in WAITING:
-        return Listed.WAITING
+        return Selection.WAITING
     is_open = state in OPEN or (isinstance(state, State) and STATES[state].open)
-    return Listed.OPEN if is_open else Listed.RECENT
+    return Selection.OPEN if is_open else Selection.RECENT
 
 
 def principal_of(record: Record) -> str:
@@ -249,5 +249,5 @@ def _plan_of(operation: Operation, undone: Mapping[str, Operation]) -> str:
     return operation.plan or (before.plan if before is not None else "")
 
 
-def _position(record: Record, of: Listed) -> int:
-    return record.last if of is Listed.RECENT else record.made
+def _position(record: Record, of: Selection) -> int:
+    return record.last if of is Selection.RECENT else record.made

@@ -13,7 +13,7 @@ from landed.core.changes import Changes, Record
 from landed.core.errors import LeaseLostError, RestoredError, StaleWriteError, StoreError
 from landed.core.incarnation import Mark, mark_of
 from landed.core.journal import Entry
-from landed.core.store import Fact, Listed, Page, Store
+from landed.core.store import Fact, Page, Selection, Store
 
 T = TypeVar("T")
 
@@ -66,7 +66,9 @@ class Remembering:
             )
         )
 
-    async def listed(self, *, tenant: str, of: Listed, after: int = 0, limit: int = 1000) -> Page:
+    async def listed(
+        self, *, tenant: str, of: Selection, after: int = 0, limit: int = 1000
+    ) -> Page:
         """Return a page of a tenant's records, in the order that `of` says."""
         return await self._done(
             lambda: self.inner.listed(tenant=tenant, of=of, after=after, limit=limit)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from landed.core.operation import Operation, State
 from landed.core.plan import Plan, PlanState
-from landed.core.store import Listed
+from landed.core.store import Selection
 from landed.runtime.listing import LINES_MAX, Line, Lines, Listing
 from landed.server.asking import Here
 from landed.server.models import NAME_MAX, instant
@@ -106,7 +106,7 @@ async def listing(here: Here, owner: str | None) -> Listing:
     )
 
 
-def position(cursor: str, of: Listed) -> int:
+def position(cursor: str, of: Selection) -> int:
     """Return where a page begins; raises `ProblemError` for what is no cursor of that list."""
     if not cursor:
         return 0
@@ -116,7 +116,7 @@ def position(cursor: str, of: Listed) -> int:
     return int(found[2])
 
 
-def cursor_of(lines: Lines, of: Listed) -> str | None:
+def cursor_of(lines: Lines, of: Selection) -> str | None:
     """Return the cursor of the page after this one, None at the end."""
     return None if lines.next is None else f"{of}-{lines.next}"
 

@@ -11,7 +11,7 @@ from heapq import merge
 from itertools import islice
 from typing import Any, TypeAlias
 
-from landed.core.store import Listed
+from landed.core.store import Selection
 from landed.stores.queries import Queries
 
 LOOKED_MAX = 1_000
@@ -43,7 +43,7 @@ class Asked:
     limit: int
 
 
-def found(of: Listed, asked: Asked) -> Asking:
+def found(of: Selection, asked: Asked) -> Asking:
     """Return the queries that find one page: send each its rows; what is returned are the ids."""
     return _WAYS[of](asked)
 
@@ -86,8 +86,8 @@ def _recent(asked: Asked) -> Asking:
     return ids, before
 
 
-_WAYS: Mapping[Listed, Callable[[Asked], Asking]] = {
-    Listed.WAITING: _waiting,
-    Listed.OPEN: _open,
-    Listed.RECENT: _recent,
+_WAYS: Mapping[Selection, Callable[[Asked], Asking]] = {
+    Selection.WAITING: _waiting,
+    Selection.OPEN: _open,
+    Selection.RECENT: _recent,
 }

@@ -20,7 +20,7 @@ from landed.core.errors import StoreError, WrongLoopError
 from landed.core.journal import Entry
 from landed.core.keeping import Keeping
 from landed.core.onlooker import NOBODY, Wrote
-from landed.core.store import Fact, Listed, Page
+from landed.core.store import Fact, Page, Selection
 from landed.stores.listing import Asked, found
 from landed.stores.pages import PAGE_MAX, bounded
 from landed.stores.postgres_claims import Claims
@@ -166,7 +166,9 @@ class PostgresStore:
         parameters = (tenant, session, after, bounded(limit))
         return await self._records(SHARED.session_records, parameters)
 
-    async def listed(self, *, tenant: str, of: Listed, after: int = 0, limit: int = 1000) -> Page:
+    async def listed(
+        self, *, tenant: str, of: Selection, after: int = 0, limit: int = 1000
+    ) -> Page:
         """Return a page of a tenant's records, in the order that `of` says."""
         asked = Asked(queries=SHARED, tenant=tenant, after=after, limit=bounded(limit))
         asking = found(of, asked)

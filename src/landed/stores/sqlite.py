@@ -16,7 +16,7 @@ from landed.core.errors import StoreError, WrongLoopError
 from landed.core.journal import Entry
 from landed.core.keeping import Keeping
 from landed.core.onlooker import NOBODY, Wrote
-from landed.core.store import Fact, Listed, Page
+from landed.core.store import Fact, Page, Selection
 from landed.stores.batch import GroupCommit
 from landed.stores.claims import Claims
 from landed.stores.driver import Row, driver, warn_of_library
@@ -153,7 +153,9 @@ class SqliteStore:
         parameters = (tenant, session, after, bounded(limit))
         return self._records(SQLITE.session_records, parameters)
 
-    async def listed(self, *, tenant: str, of: Listed, after: int = 0, limit: int = 1000) -> Page:
+    async def listed(
+        self, *, tenant: str, of: Selection, after: int = 0, limit: int = 1000
+    ) -> Page:
         """Return a page of a tenant's records, in the order that `of` says."""
         asked = Asked(queries=SQLITE, tenant=tenant, after=after, limit=bounded(limit))
         asking = found(of, asked)

@@ -21,7 +21,7 @@ from landed.core.operation import Happened
 from landed.core.outcome import LookOutcome, SendOutcome
 from landed.core.plan import PlanEvent
 from landed.core.question import QuestionEvent
-from landed.core.store import Fact, Listed, Page, Store
+from landed.core.store import Fact, Page, Selection, Store
 from landed.core.tool import Call
 from landed.core.undo import ReleaseEvent
 from landed.testing.around import Around
@@ -143,7 +143,9 @@ class FaultyStore:
             tenant=tenant, session=session, after=after, limit=limit
         )
 
-    async def listed(self, *, tenant: str, of: Listed, after: int = 0, limit: int = 1000) -> Page:
+    async def listed(
+        self, *, tenant: str, of: Selection, after: int = 0, limit: int = 1000
+    ) -> Page:
         """See `load`."""
         self.alive()
         return await self.inner.listed(tenant=tenant, of=of, after=after, limit=limit)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from landed.core.changes import Changes, Hold, Kind, Record
 from landed.core.journal import Entry
 from landed.core.plan import At, Place, Plan, plan_from, plan_record
-from landed.core.store import Fact, Listed, Page, Store
+from landed.core.store import Fact, Page, Selection, Store
 
 LOST = frozenset({Kind.OPERATION, Kind.RELEASE})
 
@@ -50,7 +50,9 @@ class ForgetfulStore:
         )
         return self._left(records)
 
-    async def listed(self, *, tenant: str, of: Listed, after: int = 0, limit: int = 1000) -> Page:
+    async def listed(
+        self, *, tenant: str, of: Selection, after: int = 0, limit: int = 1000
+    ) -> Page:
         """See `load`."""
         page = await self.inner.listed(tenant=tenant, of=of, after=after, limit=limit)
         return replace(page, records=self._left(page.records))

@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeVar
 from landed.core.changes import Changes, Record
 from landed.core.errors import LeaseLostError, StoreError
 from landed.core.journal import Entry
-from landed.core.store import Fact, Listed, Page, Store
+from landed.core.store import Fact, Page, Selection, Store
 from landed.stores.batch import GroupCommit
 
 ANSWER_MAX_S = 60.0
@@ -106,7 +106,9 @@ class InlineStore:
             )
         )
 
-    async def listed(self, *, tenant: str, of: Listed, after: int = 0, limit: int = 1000) -> Page:
+    async def listed(
+        self, *, tenant: str, of: Selection, after: int = 0, limit: int = 1000
+    ) -> Page:
         """See `commit`."""
         return self._home.ask(
             lambda: self._inner.listed(tenant=tenant, of=of, after=after, limit=limit)

@@ -15,7 +15,7 @@ from landed.core.approval import Purpose, approval_from
 from landed.core.changes import Kind, Record
 from landed.core.plan import Plan, plan_from
 from landed.core.question import About, Question, question_from
-from landed.core.store import Listed
+from landed.core.store import Selection
 from landed.runtime.inbox import Inbox
 from landed.server.auth import Role
 
@@ -63,7 +63,7 @@ async def waiting_for(visit: Visit, *, after: int) -> tuple[list[Record], int]:
     store = visit.rt.driver.store
     for _ in range(READS_MAX):
         page = await store.listed(
-            tenant=visit.who.tenant, of=Listed.WAITING, after=after, limit=SHOWN - len(found)
+            tenant=visit.who.tenant, of=Selection.WAITING, after=after, limit=SHOWN - len(found)
         )
         theirs = [record for record in page.records if _is_theirs(visit, record)]
         asked = await _confirms(visit, theirs)

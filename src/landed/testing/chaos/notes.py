@@ -14,7 +14,7 @@ from typing import Any
 from landed.core.changes import Changes, Record
 from landed.core.errors import LeaseLostError, StaleWriteError, StoreError
 from landed.core.journal import Entry
-from landed.core.store import Fact, Listed, Page, Store
+from landed.core.store import Fact, Page, Selection, Store
 
 
 class Noted(StrEnum):
@@ -100,7 +100,9 @@ class NotingStore:
             tenant=tenant, session=session, after=after, limit=limit
         )
 
-    async def listed(self, *, tenant: str, of: Listed, after: int = 0, limit: int = 1000) -> Page:
+    async def listed(
+        self, *, tenant: str, of: Selection, after: int = 0, limit: int = 1000
+    ) -> Page:
         """See `commit`."""
         return await self.inner.listed(tenant=tenant, of=of, after=after, limit=limit)
 

@@ -3,7 +3,7 @@
 from landed.core.census import OLDEST_UNKNOWN, OPEN, WAITING
 from landed.core.changes import Changes
 from landed.core.journal import GENESIS, body_of, verify
-from landed.core.store import Listed, Store
+from landed.core.store import Selection, Store
 from landed.testing.store_checks.suite import Maker, check, check_maker, inserted, made, moved
 
 PAGES_MAX = 1_000
@@ -44,13 +44,13 @@ async def what_waits_for_a_person_is_found(store: Store) -> None:
         made("op-2", state="undecided", open=False, worker="v"),
     )
     await store.commit(Changes(moves=moves))
-    whole = await store.listed(tenant="t", of=Listed.WAITING)
+    whole = await store.listed(tenant="t", of=Selection.WAITING)
     assert ([record.id for record in whole.records], whole.next) == (
         ["plan-1", "case-1", "op-2"],
         0,
     )
-    first = await store.listed(tenant="t", of=Listed.WAITING, limit=1)
-    second = await store.listed(tenant="t", of=Listed.WAITING, after=first.next, limit=1)
+    first = await store.listed(tenant="t", of=Selection.WAITING, limit=1)
+    second = await store.listed(tenant="t", of=Selection.WAITING, after=first.next, limit=1)
     assert [record.id for record in second.records] == ["case-1"]
 
 
@@ -66,10 +66,10 @@ async def what_is_open_is_listed(store: Store) -> None:
         made("op-6", worker="v"),
     )
     await store.commit(Changes(moves=moves))
-    assert await pages(store, Listed.OPEN, limit=3) == [["op-1", "op-4", "op-5"], ["op-6"]]
-    (first,) = (await store.listed(tenant="t", of=Listed.OPEN, limit=1)).records
+    assert await pages(store, Selection.OPEN, limit=3) == [["op-1", "op-4", "op-5"], ["op-6"]]
+    (first,) = (await store.listed(tenant="t", of=Selection.OPEN, limit=1)).records
     await store.commit(Changes(moves=(moved(first, "confirmed", open=False),)))
-    assert await pages(store, Listed.OPEN, limit=2) == [["op-4", "op-5"], ["op-6"]]
+    assert await pages(store, Selection.OPEN, limit=2) == [["op-4", "op-5"], ["op-6"]]
 
 
 @check
@@ -78,12 +78,12 @@ async def what_is_recent_is_listed(store: Store) -> None:
     made_first = [await inserted(store, f"op-{n}") for n in range(4)]
     await store.commit(Changes(moves=(made("op-4", tenant="t2"), made("op-5", open=False))))
     await store.commit(Changes(moves=(moved(made_first[1], "confirmed", open=False),)))
-    assert await pages(store, Listed.RECENT, limit=2) == [
+    assert await pages(store, Selection.RECENT, limit=2) == [
         ["op-1", "op-5"],
         ["op-3", "op-2"],
         ["op-0"],
     ]
-    newest, *rest = (await store.listed(tenant="t", of=Listed.RECENT)).records
+    newest, *rest = (await store.listed(tenant="t", of=Selection.RECENT)).records
     assert all(record.last < newest.last for record in rest)
 
 
@@ -95,11 +95,11 @@ async def what_is_recent_is_found_behind_what_others_wrote(store: Store) -> None
         await store.commit(
             Changes(moves=tuple(made(f"op-{n}-{i}", tenant="t2") for i in range(100)))
         )
-    found = await pages(store, Listed.RECENT, limit=5)
+    found = await pages(store, Selection.RECENT, limit=5)
     assert [ids for ids in found if ids] == [["op-1"]]
 
 
-async def pages(store: Store, of: Listed, *, limit: int) -> list[list[str]]:
+async def pages(store: Store, of: Selection, *, limit: int) -> list[list[str]]:
     """Return the ids on every page of a listing, as long as there is a next one."""
     found: list[list[str]] = []
     after = 0
