@@ -116,10 +116,10 @@ def _ended(draft: Draft, response: Fields) -> None:
     why = text(fields(response.get("incomplete_details")).get("reason"))
     if response.get("error") or status == "failed":
         raise failed(response.get("error"))
-    if why == "content_filter" and status != "completed":
+    if why == "content_filter":
         draft.refuse(FILTERED)
     else:
-        draft.stop(status if status == "completed" else why or status, REASONS)
+        draft.stop(why or status, REASONS)
 
 
 OPENAI_RESPONSES = Dialect(
