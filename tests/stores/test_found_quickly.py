@@ -3,12 +3,14 @@
 import re
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bench.doubts import finish
 from landed.core.store import Page, Selection
 from landed.stores.driver import connect
+from landed.stores.listing import LOOKED_MAX, Asked, found
 from landed.stores.queries import SQLITE
 from landed.stores.sqlite import open_sqlite
 from landed.testing.store_checks.suite import FAR, inserted
@@ -172,3 +174,26 @@ async def test_the_entries_of_a_record_are_found_by_position(
 
     assert len(steps) == 3
     assert all("SEARCH journal USING INTEGER PRIMARY KEY (rowid=?)" in one for one in steps), steps
+
+
+@pytest.mark.parametrize(("limit", "looked"), [(2, LOOKED_MAX), (500, 2_000)])
+def test_where_others_write_a_lot_only_so_much_is_looked_at_for_a_page(limit, looked):
+    newest = 1_000_000
+    counts: list[int] = []
+
+    def page():
+        """Answer as a store in which nothing is this tenant's."""
+        asked = Asked(queries=SQLITE, tenant="t", after=newest, limit=limit)
+        asking = found(Selection.RECENT, asked)
+        rows: Any = None
+        try:
+            while True:
+                parameters: Any = asking.send(rows).parameters
+                before, count, _ = parameters
+                counts.append(count)
+                rows = [(before - n, None) for n in range(1, count + 1)]
+        except StopIteration as over:
+            return over.value
+
+    assert page() == ([], newest - looked)
+    assert sum(counts) == looked
