@@ -23,9 +23,10 @@ SUMMARY = "Previous conversation summary:\n"
 
 
 class LogError(LandedError, ValueError):
-    """A session log that cannot be read or written as it is; `path` and `line` say where.
+    """A session log that cannot be read or written as it is.
 
-    `line` is 0 where no single line is at fault. Nothing was changed.
+    `path` and `line` say where, `problem` what it is. `line` is 0 where no single line is at fault.
+    Nothing was changed.
     """
 
     def __init__(self, path: Path, line: int, problem: str) -> None:
@@ -33,6 +34,7 @@ class LogError(LandedError, ValueError):
         super().__init__(f"{place}: {problem}")
         self.path = path
         self.line = line
+        self.problem = problem
 
 
 def line_of(entry: Entry) -> bytes:

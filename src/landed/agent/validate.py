@@ -11,6 +11,8 @@ from typing import Literal, cast, get_args
 from landed.agent.messages import FAILED, Message, StopReason, ToolCall, calls_of, is_empty
 
 Mode = Literal["record", "request"]
+Problem = tuple[int, str]
+"""The place of a message, and what is wrong with it."""
 
 BLOCKS = ("text", "toolCall")
 
@@ -29,8 +31,14 @@ _OPTIONAL: dict[str, dict[str, type]] = {
 
 def transcript_problems(messages: Sequence[Message], mode: Mode = "record") -> list[str]:
     """Return what is wrong with a transcript, a sentence for each; nothing if it is valid."""
+    found = problems_by_place(messages, mode)
+    return [f"message {place}: {problem}" for place, problem in found]
+
+
+def problems_by_place(messages: Sequence[Message], mode: Mode = "record") -> list[Problem]:
+    """Return the same, each with the place of its message, counted from 0."""
     misshapen = [
-        f"message {place}: {problem}"
+        (place, problem)
         for place, message in enumerate(messages)
         for problem in _misshapen(message)
     ]
@@ -78,7 +86,7 @@ def _fields(value: object, tag: str, kinds: tuple[str, ...]) -> Iterator[str]:
             yield f"{name} is not {allowed[name].__name__}"
 
 
-def _unpaired(messages: Sequence[Message]) -> Iterator[str]:
+def _unpaired(messages: Sequence[Message]) -> Iterator[Problem]:
     """Yield the results that answer nothing: each belongs to a call before it, and is its only."""
     unanswered: list[str] = []
     for place, message in enumerate(messages):
@@ -88,25 +96,25 @@ def _unpaired(messages: Sequence[Message]) -> Iterator[str]:
             if id in unanswered:
                 unanswered.remove(id)
             else:
-                yield f"message {place}: a result of {id}, which is no call before it, or answered"
+                yield place, f"a result of {id}, which is no call before it, or answered"
 
 
-def _refused(messages: Sequence[Message]) -> Iterator[str]:
+def _refused(messages: Sequence[Message]) -> Iterator[Problem]:
     """Yield what a provider refuses."""
     awaited: list[ToolCall] = []
     for place, message in enumerate(messages):
         if message["role"] == "toolResult":
             if not awaited or awaited[0]["id"] != message["tool_call_id"]:
-                yield f"message {place}: a result of {message['tool_call_id']} out of its place"
+                yield place, f"a result of {message['tool_call_id']} out of its place"
             awaited = awaited[1:]
             continue
         yield from _left_open(place, awaited)
         awaited = calls_of(message)
         if is_empty(message):
-            yield f"message {place}: an empty assistant message"
+            yield place, "an empty assistant message"
     yield from _left_open(len(messages), awaited)
 
 
-def _left_open(place: int, awaited: Sequence[ToolCall]) -> Iterator[str]:
+def _left_open(place: int, awaited: Sequence[ToolCall]) -> Iterator[Problem]:
     for call in awaited:
-        yield f"message {place}: no result of {call['id']} before it"
+        yield place, f"no result of {call['id']} before it"

@@ -21,6 +21,7 @@ COMMANDS = {
     "erase": "landed.cli.erase",
     "inbox": "landed.cli.inbox",
     "inspect": "landed.cli.inspect",
+    "log": "landed.cli.log",
     "plan": "landed.cli.plan",
     "restored": "landed.cli.restored",
     "serve": "landed.cli.serve",
