@@ -10,7 +10,7 @@ import time
 from contextlib import aclosing
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from landed.agent.stop import stop_run
@@ -162,6 +162,7 @@ CUTS = st.lists(
 )
 
 
+@settings(max_examples=40)
 @given(CUTS)
 def test_any_mixture_of_interruptions(tmp_path_factory, cuts) -> None:
     async def program() -> None:

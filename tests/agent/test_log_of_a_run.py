@@ -21,6 +21,7 @@ from landed.agent.validate import transcript_problems
 from landed.testing.scripted import ScriptedReplies, asks, call, says
 from landed.testing.shapes import shape
 from landed.testing.ticks import driven, ticks
+from tests.agent.cutting import Places, wherever_it_matters
 from tests.agent.simulated import simulated
 from tests.agent.tools import reading, tool
 
@@ -123,12 +124,15 @@ def test_what_cannot_be_saved_ends_the_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("S2-76")
-def test_after_a_power_cut_at_any_byte_the_next_prompt_is_answered(tmp_path: Path) -> None:
+@wherever_it_matters
+def test_after_a_power_cut_at_any_byte_the_next_prompt_is_answered(
+    tmp_path: Path, places: Places
+) -> None:
     log = new_log(tmp_path)
     harness, _ = a_harness(log, asks(*READS), says("Read."))
     simulated(driven(harness.prompt("Read them.")))
     whole, seen = log.path.read_bytes(), set()
-    for size in range(len(whole)):
+    for size in places(whole):
         log.path.write_bytes(whole[:size])
         done = repair_tail(log.path)
         if done and done.kept_in:

@@ -1,6 +1,7 @@
 """What comes back, in each dialect and with each mishap: a whole reply, or none of its calls."""
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from landed.agent.messages import (
 from landed.testing.provider import Called, Protocol, Reply, ScriptedProvider
 from landed.testing.provider_inline import InlineProvider
 from landed.testing.provider_streams import body_of
+from tests.agent.cutting import Places, every_byte, wherever_it_matters
 from tests.agent.simulated import simulated
 from tests.agent.speaking import ASKED, BOTH, BOTH_SAID, PROTOCOLS, TALK, model_of, said
 
@@ -29,9 +31,9 @@ LETTERS = 'aé🎉\u2028\x00\\"{}[]:,\r\n d'
 HARMLESS: dict[str, dict[str, Any]] = {
     "as it is": {},
     "a character at a time": {"piece_chars": 1},
-    "split characters": {"chunk_bytes": 1},
-    "CRLF": {"newline": "\r\n", "chunk_bytes": 3},
-    "CR": {"newline": "\r", "chunk_bytes": 3},
+    "split characters": {"piece_chars": 50, "chunk_bytes": 1},
+    "CRLF": {"piece_chars": 50, "newline": "\r\n", "chunk_bytes": 3},
+    "CR": {"piece_chars": 50, "newline": "\r", "chunk_bytes": 3},
     "comments": {"comments": True},
     "pings": {"pings": True, "comments": True, "chunk_bytes": 11},
     "not streamed": {"whole": True},
@@ -46,6 +48,12 @@ def once(protocol: Protocol, reply: Reply, **options: Any) -> AssistantMessage:
 @every_dialect
 @pytest.mark.parametrize("mishap", HARMLESS)
 def test_a_whole_reply_is_its_text_and_its_calls(protocol: Protocol, mishap: str) -> None:
+    assert once(protocol, replace(BOTH, **HARMLESS[mishap])) == BOTH_SAID
+
+
+@every_dialect
+@pytest.mark.parametrize("mishap", ["as it is", "pings", "not streamed"])
+def test_it_is_over_a_real_connection_too(protocol: Protocol, mishap: str) -> None:
     async def program() -> None:
         async with ScriptedProvider(replace(BOTH, **HARMLESS[mishap])) as there:
             assert await said(protocol, there) == BOTH_SAID
@@ -71,44 +79,75 @@ def test_it_is_streamed_with_the_tokens_counted(protocol: Protocol) -> None:
     asyncio.run(program())
 
 
+SHORT: dict[Protocol, list[str]] = {
+    "anthropic": [
+        '{"type":"content_block_start","content_block":{"type":"tool_use","id":"c","name":"ls"}}',
+        '{"type":"content_block_stop"}',
+        '{"type":"message_delta","delta":{"stop_reason":"tool_use"}}',
+        '{"type":"message_stop"}',
+    ],
+    "openai-chat": [
+        '{"choices":[{"delta":{"tool_calls":[{"id":"c","function":{"name":"ls"}}]}}]}',
+        '{"choices":[{"finish_reason":"stop"}]}',
+        "[DONE]",
+    ],
+    "openai-responses": [
+        '{"type":"response.output_item.added","item":{"type":"function_call","call_id":"c"}}',
+        '{"type":"response.output_item.done","item":{"type":"function_call","name":"ls"}}',
+        '{"type":"response.completed","response":{"status":"completed"}}',
+    ],
+}
+
+
+async def cut(protocol: Protocol, body: bytes, replies: Iterable[tuple[int, Reply]]) -> None:
+    """Require that none of these cut replies leaves a call, and none raises; then take the body."""
+    there = InlineProvider()
+    model = model_of(protocol, there)
+    for at, reply in replies:
+        there.say(reply)
+        message = await model("", ASKED, [])
+        assert (message["stop_reason"], calls_of(message)) == ("error", []), at
+        assert BOTH.text.startswith(text_of(message)), at
+    there.say(Reply(raw=body))
+    whole = await model("", ASKED, [])
+    assert (whole["stop_reason"], len(calls_of(whole)) > 0) == ("toolUse", True)
+
+
 @pytest.mark.req("S2-102")
 @every_dialect
-def test_cut_at_any_byte_no_call_is_left_and_nothing_is_raised(protocol: Protocol) -> None:
+@wherever_it_matters
+def test_cut_anywhere_no_call_is_left_and_nothing_is_raised(
+    protocol: Protocol, places: Places
+) -> None:
     body = b"".join(body_of(protocol, BOTH))
 
-    async def program() -> None:
-        there = InlineProvider()
-        model = model_of(protocol, there)
-        for at in range(len(body)):
-            there.say(Reply(raw=body, cut_at=at))
-            reply = await model("", ASKED, [])
-            assert (reply["stop_reason"], calls_of(reply)) == ("error", []), at
-            assert BOTH.text.startswith(text_of(reply)), at
-        there.say(Reply(raw=body))
-        assert await model("", ASKED, []) == BOTH_SAID
-
-    simulated(program())
+    cuts = ((at, Reply(raw=body, cut_at=at)) for at in places(body))
+    simulated(cut(protocol, body, cuts))
 
 
 @pytest.mark.req("S2-102")
 @every_dialect
-def test_nor_when_the_connection_ends_there_as_if_that_were_all(protocol: Protocol) -> None:
+@wherever_it_matters
+def test_nor_when_the_connection_ends_there_as_if_that_were_all(
+    protocol: Protocol, places: Places
+) -> None:
     body = b"".join(body_of(protocol, BOTH))
 
-    async def program() -> None:
-        there = InlineProvider()
-        model = model_of(protocol, there)
-        for at in range(0, len(body), 5):
-            there.say(Reply(raw=body[:at]))
-            reply = await model("", ASKED, [])
-            assert (reply["stop_reason"], calls_of(reply)) == ("error", []), at
-
-    simulated(program())
+    simulated(cut(protocol, body, ((at, Reply(raw=body[:at])) for at in places(body))))
 
 
 @pytest.mark.req("S2-102")
 @every_dialect
-def test_over_a_real_connection_too(protocol: Protocol) -> None:
+def test_nor_at_any_byte_of_a_short_one(protocol: Protocol) -> None:
+    body = "".join(f"data: {said}\n\n" for said in SHORT[protocol]).encode()
+
+    cuts = ((at, Reply(raw=body, cut_at=at)) for at in every_byte(body))
+    simulated(cut(protocol, body, cuts))
+
+
+@pytest.mark.req("S2-102")
+@every_dialect
+def test_nor_over_a_real_connection(protocol: Protocol) -> None:
     events = body_of(protocol, BOTH)
     ends = [sum(map(len, events[:count])) for count in range(len(events))]
 
@@ -126,19 +165,19 @@ def test_over_a_real_connection_too(protocol: Protocol) -> None:
 
 
 @every_dialect
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(drawn=st.data())
 def test_however_it_is_cut_up_it_is_the_same_message(protocol: Protocol, drawn: Any) -> None:
-    text = drawn.draw(st.text(LETTERS, max_size=40))
+    text = drawn.draw(st.text(LETTERS, max_size=12))
     keys = st.text(LETTERS, max_size=8)
     values = st.recursive(st.none() | st.booleans() | st.integers(-999, 999) | keys, st.lists)
-    arguments = drawn.draw(st.lists(st.dictionaries(keys, values, max_size=3), max_size=3))
+    arguments = drawn.draw(st.lists(st.dictionaries(keys, values, max_size=2), max_size=2))
     calls = [Called(id=f"c{n}", name="do", arguments=one) for n, one in enumerate(arguments)]
     reply = Reply(
         text="." + text,
         calls=calls,
         piece_chars=drawn.draw(st.integers(1, 50)),
-        chunk_bytes=drawn.draw(st.integers(3, 300)),
+        chunk_bytes=drawn.draw(st.integers(20, 300)),
         newline=drawn.draw(st.sampled_from(["\n", "\r\n", "\r"])),
         comments=drawn.draw(st.booleans()),
         pings=drawn.draw(st.booleans()),
@@ -268,7 +307,7 @@ def test_nonsense_is_an_error_and_not_an_exception(protocol: Protocol, nonsense:
 
 
 @every_dialect
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(noise=st.binary(max_size=60), at=st.integers(0, 3000), gap=st.integers(0, 40))
 def test_bytes_lost_or_added_raise_nothing(
     protocol: Protocol, noise: bytes, at: int, gap: int

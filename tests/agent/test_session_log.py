@@ -25,6 +25,7 @@ from landed.agent.messages import (
     user_message,
 )
 from landed.agent.session_log import Repaired, SessionLog, Sync, persist_to, repair_tail
+from tests.agent.cutting import Places, wherever_it_matters
 
 CALL = tool_call("c1", "read", {"path": "naïve.py", "lines": [1, 2]})
 TALK: list[Message] = [
@@ -306,15 +307,16 @@ def test_a_lock_that_is_never_let_go_is_not_waited_for_for_ever(
 
 
 @pytest.mark.req("S2-76", "K27")
+@wherever_it_matters
 def test_a_log_that_is_cut_at_any_byte_is_resumed_after_a_repair(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, monkeypatch: pytest.MonkeyPatch, places: Places
 ) -> None:
     """Whatever was acknowledged before the cut is there, and a next append finds its place."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # It is the cut that is tried here.
     logged(path, TALK)
     whole = path.read_bytes()
     ends = [at + 1 for at, byte in enumerate(whole) if byte == ord("\n")]
-    for size in range(len(whole)):
+    for size in places(whole):
         path.write_bytes(whole[:size])
         acknowledged = sum(end <= size for end in ends)
         is_torn = size not in (0, *ends)
