@@ -298,31 +298,6 @@ def test_who_leaves_a_stream_early_closes_the_connection() -> None:
     simulated(program())
 
 
-STATUSES = {
-    "answered": (BOTH, None),
-    "failed": (Reply(status=400), None),
-    "abandoned": (replace(BOTH, silent_at=1200), None),
-    "unsent": (BOTH, "before"),
-}
-
-
-@pytest.mark.req("S2-67")
-@every_dialect
-@pytest.mark.parametrize("status", STATUSES)
-def test_the_model_says_how_its_last_request_ended(protocol: Protocol, status: str) -> None:
-    reply, when = STATUSES[status]
-    signal = CancelToken()
-    if when:
-        signal.cancel()
-
-    async def program() -> str:
-        model = model_of(protocol, InlineProvider(reply), patience=BOUNDS)
-        await model("", ASKED, [], signal)
-        return model.status
-
-    assert simulated(program()) == status
-
-
 @pytest.mark.req("S2-67")
 @pytest.mark.parametrize("how", ["stop", "cancel"])
 def test_a_request_that_was_given_up_is_abandoned_and_never_called_cancelled(how: str) -> None:

@@ -186,7 +186,7 @@ class ProviderModel:
             self._given_up(drafts)
             text = str(error)
         except Exception as error:
-            self.status = "failed"
+            self.status = "failed" if len(drafts) > 1 else "unsent"
             text = str(error) or type(error).__name__
         return drafts[-1].broken(self._shown(text, secrets), "error"), drafts[-1]
 
