@@ -36,6 +36,7 @@ from landed.testing.doubts.scenarios import DOUBTS_BY_NAME
 from landed.testing.invoices.scenarios import INVOICES_BY_NAME
 from landed.testing.refunds.scenarios import REFUNDS_BY_NAME
 from landed.testing.scenarios import BY_NAME
+from landed.testing.stops.scenarios import STOPS_BY_NAME
 
 CHECKOUT = Path(__file__).parents[1]
 DOCS = CHECKOUT / "docs"
@@ -43,7 +44,10 @@ REFERENCE = DOCS / "reference"
 DRAWN = {"operation.md", "plan.md"}
 PAGE_LINES_MAX = 150
 
-SCENARIOS = {*BY_NAME, *INVOICES_BY_NAME, *DOUBTS_BY_NAME, *DEPLOYS_BY_NAME, *REFUNDS_BY_NAME}
+SCENARIOS = {
+    *(*BY_NAME, *INVOICES_BY_NAME, *DOUBTS_BY_NAME),
+    *(*DEPLOYS_BY_NAME, *REFUNDS_BY_NAME, *STOPS_BY_NAME),
+}
 
 PAGES = sorted([CHECKOUT / "README.md", CHECKOUT / "ARCHITECTURE.md", *DOCS.rglob("*.md")])
 WRITTEN = [page for page in PAGES if page.name not in DRAWN]

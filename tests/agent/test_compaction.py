@@ -34,6 +34,7 @@ from landed.agent.messages import (
 from landed.agent.session_log import SessionLog, Sync
 from landed.agent.signal import CancelToken
 from landed.agent.validate import transcript_problems
+from landed.testing.stops.designs import cut_at_the_token
 from tests.agent.simulated import simulated
 
 
@@ -160,12 +161,6 @@ def test_no_kept_tail_opens_on_a_result(
 def test_a_cut_on_a_result_is_refused_by_the_provider() -> None:
     """The wrong design: the cut stands where the tokens are up."""
     messages = talk(4)
-
-    def cut_at_the_token(messages: Sequence[Message], *, keep_recent_tokens: int) -> int:
-        cut = len(messages)
-        while cut and estimate_tokens(messages[cut - 1 :]) <= keep_recent_tokens:
-            cut -= 1
-        return cut
 
     keep = ends_of(messages, 7)
     wrong = messages[cut_at_the_token(messages, keep_recent_tokens=keep) :]

@@ -24,6 +24,7 @@ from landed.agent.messages import (
     user_message,
 )
 from landed.agent.render import FinalTextRenderer, JsonRenderer, Renderer, show
+from landed.testing.stops.designs import ErrorsOnly
 from tests.agent.simulated import simulated
 
 CALL = tool_call("c1", "read", {"path": "naïve.py"})
@@ -215,13 +216,6 @@ def test_a_script_that_was_stopped_ends_with_another_code_than_zero(renderer: st
 @pytest.mark.req("F2-12")
 def test_a_renderer_that_knows_errors_only_tells_a_stop_as_an_empty_success() -> None:
     """The wrong design: it looks for "error", and finds nothing wrong with "aborted"."""
-
-    class ErrorsOnly(FinalTextRenderer):
-        def finish(self) -> bool:
-            assert self._last is not None
-            is_error = self._last["stop_reason"] == "error"
-            print(self._last.get("error_message") if is_error else text_of(self._last), file=out)
-            return not is_error
 
     out = io.StringIO()
     assert rendered(ErrorsOnly(out), a_run(STOPPED))

@@ -25,6 +25,7 @@ from landed.agent.messages import (
     user_message,
 )
 from landed.agent.session_log import Repaired, SessionLog, Sync, persist_to, repair_tail
+from landed.testing.stops.designs import SkippingLog
 from tests.agent.cutting import Places, wherever_it_matters
 
 CALL = tool_call("c1", "read", {"path": "naïve.py", "lines": [1, 2]})
@@ -432,28 +433,12 @@ def test_a_line_that_can_be_read_is_never_cut(path: Path) -> None:
 def test_a_torn_line_that_is_skipped_costs_two_entries(path: Path) -> None:
     """The wrong design: a log that reads what it can, and appends at the end of the file."""
 
-    class Skipping:
-        def append(self, message: Message) -> None:
-            count = path.read_bytes().count(b"\n")
-            entry = {"id": f"e{count + 1}", "type": "message", "message": message}
-            with path.open("a") as file:
-                file.write(json.dumps(entry) + "\n")
-
-        def replay(self) -> list[Message]:
-            told = []
-            for line in path.read_text().splitlines():
-                try:
-                    told.append(json.loads(line)["message"])
-                except ValueError:
-                    continue
-            return told
-
     def cut_by_a_power_cut() -> None:
         logged(path, [user_message("one"), user_message("two")])
         os.truncate(path, path.stat().st_size - 5)
 
     cut_by_a_power_cut()
-    wrong = Skipping()
+    wrong = SkippingLog(path)
     wrong.append(user_message("three"))
     wrong.append(user_message("four"))
     # "three" was acknowledged after the cut and is glued to what was left of "two".

@@ -23,8 +23,12 @@ from landed.testing.refunds import scenarios as refunds
 from landed.testing.refunds.scenarios import REFUNDS_BY_NAME
 from landed.testing.scenario import Scenario
 from landed.testing.scenarios import BY_NAME, SCENARIOS
+from landed.testing.stops import scenarios as stops
+from landed.testing.stops.scenario import StopScenario
+from landed.testing.stops.scenarios import STOPS_BY_NAME
 
 MEMBERS = ["scenario", "timeline", "world", "reconciled", "history", "message", "as_described"]
+STOP_MEMBERS = ["scenario", "timeline", "end", "as_described"]
 AFTER_SEND = "after:send:reserve_table"
 EVERY: dict[str, Scenario | InvoiceScenario | DoubtScenario] = {
     **BY_NAME,
@@ -44,14 +48,17 @@ def test_alone_it_lists_the_scenarios_with_a_line_each() -> None:
 
     listed = dict(line.split(maxsplit=1) for line in said.output.splitlines())
     assert said.exit_code == 0
-    assert set(listed) == {"story", *EVERY}
-    assert all(listed[name] == scenario.line for name, scenario in EVERY.items())
+    named: dict[str, Scenario | InvoiceScenario | DoubtScenario | StopScenario]
+    named = {**EVERY, **STOPS_BY_NAME}
+    assert set(listed) == {"story", *named}
+    assert len(named) == len(EVERY) + len(STOPS_BY_NAME)
+    assert all(listed[name] == scenario.line for name, scenario in named.items())
 
 
 def test_the_list_comes_as_an_object_too() -> None:
     listed = json.loads(demo("--json").stdout)
 
-    assert [one["scenario"] for one in listed] == ["story", *EVERY]
+    assert [one["scenario"] for one in listed] == ["story", *EVERY, *STOPS_BY_NAME]
     assert all(one["line"] for one in listed)
 
 
@@ -165,8 +172,10 @@ def test_all_is_a_table_of_every_scenario() -> None:
     assert said.exit_code == 0
     assert "what the far side holds" in heading
     cells = {row.split()[0]: re.split(" {2,}", row) for row in rows}
-    assert list(cells) == list(EVERY)
+    assert list(cells) == [*EVERY, "scenario", *STOPS_BY_NAME]
+    assert cells.pop("scenario")[-1] == "as described"
     assert all(described == "yes" for *_, described in cells.values())
+    assert cells["stop-flag-only"][1:3] == ["U A[c1]", "STILL GOING"]
     assert cells["reply-lost-naive"][1:3] == ["R1 Fri 19:00 x4, R2 Fri 19:00 x4", "no"]
     assert cells["refused"][1:3] == ["nothing", "yes"]
 
@@ -181,6 +190,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         (doubts, "DOUBTS"),
         (deploys, "DEPLOYS"),
         (refunds, "REFUNDS"),
+        (stops, "STOPS"),
     ):
         first = getattr(family, name)[:1]
         monkeypatch.setattr(family, name, first)
@@ -192,7 +202,8 @@ def test_all_comes_as_a_list_of_objects_too(few: list[str]) -> None:
     ran = json.loads(demo("--all", "--json").stdout)
 
     assert [one["scenario"] for one in ran] == few
-    assert all(list(one) == MEMBERS for one in ran)
+    assert all(list(one) == MEMBERS for one in ran[:-1])
+    assert list(ran[-1]) == STOP_MEMBERS
 
 
 def test_a_run_that_ends_otherwise_has_status_1_and_says_how_it_should_have(
@@ -215,6 +226,7 @@ def test_a_run_that_ends_otherwise_has_status_1_and_says_how_it_should_have(
     [
         (["reply-lots"], "did you mean reply-lost"),
         (["storey"], "did you mean story"),
+        (["stop-btch"], "did you mean stop-batch"),
         (["zzz"], "`landed demo` lists them"),
         (["reply-lost", "--kill=after:nothing-known"], "is no point"),
         (["reply-lost", "--kill=after:closed_empty"], "never comes to after:closed_empty"),

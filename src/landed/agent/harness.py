@@ -154,10 +154,9 @@ class Harness:
         if self.is_running:
             raise RuntimeError(otherwise)
 
-    async def _events(
-        self, said: Sequence[Message], token: CancelToken
-    ) -> AsyncGenerator[Event, None]:
-        events = run_agent(
+    def _begun(self, said: Sequence[Message], token: CancelToken) -> AsyncGenerator[Event, None]:
+        """Begin the loop: here alone, so that `landed.testing.stops` can plant others."""
+        return run_agent(
             self._agent,
             said,
             self._messages,
@@ -165,6 +164,11 @@ class Harness:
             steering=lambda: self._steering[0] if self._steering else None,
             follow_ups=lambda: self._follow_ups[0] if self._follow_ups else None,
         )
+
+    async def _events(
+        self, said: Sequence[Message], token: CancelToken
+    ) -> AsyncGenerator[Event, None]:
+        events = self._begun(said, token)
         begun: list[Event] = []
         try:
             async for event in events:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from landed.cli import switches
+from landed.cli import stops, switches
 
 if TYPE_CHECKING:
     from landed.testing.playing import AnyScenario
     from landed.testing.scenario import Ran
+    from landed.testing.stops.scenario import StopScenario
 
 STORY = "story"
 STORY_IS_REAL = "the story is real: it takes no --kill, --points, --seed and no switches"
@@ -61,6 +62,9 @@ def command(
     `refund-conflict`, `refund-commit-timeout` and `refund-commit-dropped`, over HTTP.
 
     With --store, `story` is told on that store, all else beside it. LANDED_STORE names none.
+
+    The scenarios of a stop (`stop-…`, and those listed with them) have neither world nor store:
+    of the options they take --json alone.
     """
     given = switches.touched(switched)
     if (every or not name) and (history or kills or points or given or (every and name)):
@@ -71,12 +75,8 @@ def command(
             status = _run_all(wants)
         elif not name:
             status = _list(wants)
-        elif name == STORY:
-            if kills or points or given or simulated or seed is not None:
-                raise click.UsageError(STORY_IS_REAL)
-            status = _tell(wants)
         else:
-            status = _play(name, kills, given, wants, simulated=simulated)
+            status = _run_one(name, kills, given, wants, simulated=simulated)
     raise SystemExit(status)
 
 
@@ -89,6 +89,26 @@ class _Wants:
     as_json: bool
     seed: int | None
     store: str
+
+
+def _run_one(
+    name: str,
+    kills: tuple[str, ...],
+    given: dict[str, object],
+    wants: _Wants,
+    *,
+    simulated: bool,
+) -> int:
+    """Run the one of that name; raises a usage error for options that make no sense with it."""
+    others = kills or wants.points or given or simulated or wants.seed is not None
+    if name == STORY:
+        if others:
+            raise click.UsageError(STORY_IS_REAL)
+        return _tell(wants)
+    if stops.is_one(name):
+        is_plain = not (others or wants.history or wants.store)
+        return stops.play(name, as_json=wants.as_json, is_plain=is_plain)
+    return _play(name, kills, given, wants, simulated=simulated)
 
 
 def _play(
@@ -114,8 +134,9 @@ def _list(wants: _Wants) -> int:
         raise click.UsageError("--store goes with the NAME of a scenario, or with --all")
     from landed.testing import story
     from landed.testing.playing import every
+    from landed.testing.stops.scenarios import STOPS
 
-    listed: list[AnyScenario] = [story.STORY, *every()]
+    listed: list[AnyScenario | StopScenario] = [story.STORY, *every(), *STOPS]
     if wants.as_json:
         _print_json([{"scenario": one.name, "line": one.line} for one in listed])
         return 0
@@ -129,20 +150,32 @@ def _run_all(wants: _Wants) -> int:
     from landed.testing.playing import every
 
     ran = [_played(scenario, None, wants) for scenario in every()]
+    stopped = stops.every_played()
     if wants.as_json:
-        _print_json([one.plain() for one in ran])
+        _print_json([*(one.plain() for one in ran), *(one.plain() for one in stopped)])
     else:
         rows = [("scenario", "what the far side holds", "reconciled", "as described")]
         rows += [
-            (one.scenario.name, _holds(one, next(iter(one.world))), YES[one.reconciled], described)
+            (
+                one.scenario.name,
+                _holds(one, next(iter(one.world))),
+                YES[one.reconciled],
+                YES[one.as_described],
+            )
             for one in ran
-            for described in (_described(one),)
         ]
-        widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]
-        for row in rows:
-            cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
-            click.echo("".join(cells).rstrip())
-    return 0 if all(one.as_described for one in ran) else 1
+        for table in (rows, stops.rows(stopped)):
+            for line in _table(table):
+                click.echo(line)
+    described = [one.as_described for one in ran] + [one.as_described for one in stopped]
+    return 0 if all(described) else 1
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        yield "".join(cells).rstrip()
 
 
 def _run(scenario: "AnyScenario", kills: Sequence[str], wants: _Wants) -> int:
@@ -241,7 +274,7 @@ def _scenario(name: str) -> "AnyScenario":
     scenarios = known()
     if name in scenarios:
         return scenarios[name]
-    near = difflib.get_close_matches(name, [*scenarios, STORY], cutoff=0.5)
+    near = difflib.get_close_matches(name, [*scenarios, *stops.names(), STORY], cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else "`landed demo` lists them"
     raise click.UsageError(f"there is no scenario {name!r}; {hint}")
 
@@ -335,10 +368,6 @@ def _reconciled(ran: "Ran") -> str:
 
 def _message(ran: "Ran") -> str:
     return f"-- agent's last message: {ran.message}"
-
-
-def _described(ran: "Ran") -> str:
-    return YES[ran.as_described]
 
 
 def _print_json(plain: object) -> None:

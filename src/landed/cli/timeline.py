@@ -37,6 +37,8 @@ def command(source: str, url: str, tenant: str, as_svg: bool) -> None:
 def _of_file(path: Path) -> tuple[str, list[Line]]:
     try:
         ran = json.loads(path.read_bytes())
+        if any("turn" in line for line in ran["timeline"]):
+            raise ValueError("it counts turns of the event loop, and no time goes by")
         return str(ran["scenario"]), [Line(**line) for line in ran["timeline"]]
     except (ValueError, KeyError, TypeError) as error:
         raise click.ClickException(

@@ -1,6 +1,8 @@
 """Every simulated scenario by name, and how each is played: on the stage it was written for.
 
 ran = played(SCENARIOS["reply-lost"])
+
+Those of an agent's stop have no world to be drawn, and are not among them: `landed.testing.stops`.
 """
 
 from collections.abc import Mapping, Sequence
