@@ -388,7 +388,7 @@ def test_nor_is_one_that_the_provider_itself_calls_incomplete() -> None:
     assert (reply["stop_reason"], calls_of(reply)) == ("error", [])
 
 
-def test_thinking_is_passed_over() -> None:
+def test_a_thought_that_was_never_closed_is_passed_over() -> None:
     thinking = (
         b'data: {"type":"content_block_start","index":9,"content_block":{"type":"thinking"}}\n\n'
         b'data: {"type":"content_block_delta","index":9,"delta":'

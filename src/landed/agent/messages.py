@@ -37,7 +37,26 @@ class ToolCall(TypedDict):
     arguments: dict[str, Any]
 
 
-Block: TypeAlias = TextBlock | ToolCall
+class Opaque(TypedDict):
+    """What only the model that thought can read; `payload` goes back to it as it came."""
+
+    provider: str
+    model: str
+    payload: dict[str, Any]
+
+
+class ThinkingBlock(TypedDict):
+    """What the assistant thought, as far as the provider shows it: nothing that it said.
+
+    It is kept for the model that made it, which wants it back; nobody else is shown it.
+    """
+
+    type: Literal["thinking"]
+    text: str
+    opaque: Opaque
+
+
+Block: TypeAlias = TextBlock | ToolCall | ThinkingBlock
 
 
 class UserMessage(TypedDict):

@@ -14,7 +14,7 @@ Mode = Literal["record", "request"]
 Problem = tuple[int, str]
 """The place of a message, and what is wrong with it."""
 
-BLOCKS = ("text", "toolCall")
+BLOCKS = ("text", "toolCall", "thinking")
 
 _FIELDS: dict[str, dict[str, type]] = {
     "user": {"content": str},
@@ -22,6 +22,7 @@ _FIELDS: dict[str, dict[str, type]] = {
     "toolResult": {"tool_call_id": str, "tool_name": str, "content": str, "is_error": bool},
     "text": {"text": str},
     "toolCall": {"id": str, "name": str, "arguments": dict},
+    "thinking": {"text": str, "opaque": dict},
 }
 _OPTIONAL: dict[str, dict[str, type]] = {
     "assistant": {"error_message": str},

@@ -5,8 +5,8 @@
 
 It serves `/v1/messages`, `/v1/chat/completions` and `/v1/responses` on a port of its own, to any
 client on any loop: to `landed`'s models, to the official SDKs, to another program. A request that
-the real services refuse (a call without its result, an empty assistant message) is answered with
-their 400, before the script is looked at.
+the real services refuse (a call without its result, an empty assistant message, a thought that was
+changed) is answered with their 400, before the script is looked at.
 """
 
 import asyncio
@@ -15,8 +15,9 @@ from typing import Self
 
 from landed.testing.provider_script import Received, Script
 from landed.testing.provider_streams import Called, Protocol, Reply, chunks_of, is_json
+from landed.testing.provider_thoughts import Thought
 
-__all__ = ["Called", "Protocol", "Received", "Reply", "Script", "ScriptedProvider"]
+__all__ = ["Called", "Protocol", "Received", "Reply", "Script", "ScriptedProvider", "Thought"]
 
 HOST = "127.0.0.1"
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from landed.testing.provider_streams import Protocol
+from landed.testing.provider_thoughts import unsealed
 
 Body = Mapping[str, object]
 
@@ -47,6 +48,7 @@ def _anthropic(body: Body) -> Iterator[str]:
         owed = [str(one["id"]) for one in blocks if one.get("type") == "tool_use"]
         every += owed
     yield from _answered(len(messages), owed, [])
+    yield from _thinks_first(body, messages)
     if len(set(every)) < len(every):
         yield "messages: `tool_use` ids must be unique"
 
@@ -57,9 +59,41 @@ def _anthropic_blocks(number: int, message: Body, blocks: list[Body]) -> Iterato
     kinds = [str(one.get("type")) for one in blocks]
     if "tool_result" in kinds and kinds != sorted(kinds, key=lambda kind: kind != "tool_result"):
         yield f"messages.{number}: `tool_result` blocks must come first in the content"
-    for one in blocks:
+    for place, one in enumerate(blocks):
         if one.get("type") == "text" and not str(one.get("text", "")).strip():
             yield f"messages.{number}: text content blocks must contain non-whitespace text"
+        if not _is_sealed(one):
+            seal = "signature" if one["type"] == "thinking" else "data"
+            yield f"messages.{number}.content.{place}: Invalid `{seal}` in `{one['type']}` block"
+
+
+def _is_sealed(block: Body) -> bool:
+    """Whether a block is no thought, or one that is as it was."""
+    match block.get("type"):
+        case "thinking":
+            thought = unsealed(block.get("signature"))
+            return thought is not None and block.get("thinking") in ("", thought)
+        case "redacted_thinking":
+            return unsealed(block.get("data")) is not None
+        case _:
+            return True
+
+
+def _thinks_first(body: Body, messages: list[Body]) -> Iterator[str]:
+    """Yield where the last turn of a model that was made to think has lost its thoughts."""
+    thinking = body.get("thinking")
+    enabled = isinstance(thinking, Mapping) and cast("Body", thinking).get("type") == "enabled"
+    if not enabled or len(messages) < 2:
+        return
+    last, before = (_listed(message.get("content")) for message in (messages[-1], messages[-2]))
+    first = str(before[0].get("type")) if before else ""
+    has_results = any(one.get("type") == "tool_result" for one in last)
+    if has_results and first not in ("thinking", "redacted_thinking"):
+        yield (
+            f"messages.{len(messages) - 2}.content.0.type: Expected `thinking` or "
+            f"`redacted_thinking`, but found `{first}`. When `thinking` is enabled, a final "
+            "`assistant` message must start with a thinking block"
+        )
 
 
 def _answered(number: int, owed: list[str], results: list[str]) -> Iterator[str]:
@@ -117,6 +151,24 @@ def _responses(body: Body) -> Iterator[str]:
     for number, one in enumerate(items):
         if one.get("role") == "assistant" and not one.get("content"):
             yield f"Invalid 'input[{number}].content': empty"
+        if one.get("type") == "reasoning":
+            yield from _reasoning(number, one, items[number + 1 :])
+
+
+def _reasoning(number: int, item: Body, after: list[Body]) -> Iterator[str]:
+    if "summary" not in item:
+        yield f"Missing required parameter: 'input[{number}].summary'."
+    if item.get("content"):
+        yield f"Invalid 'input[{number}].content': array too long."
+    if unsealed(item.get("encrypted_content")) is None:
+        yield f"The encrypted content for item {item.get('id')} could not be verified."
+    kinds = [(one.get("type"), one.get("role")) for one in after]
+    said = next((kind for kind in kinds if kind[0] != "reasoning"), None)
+    if said is None or (said[0] != "function_call" and said[1] != "assistant"):
+        yield (
+            f"Item '{item.get('id')}' of type 'reasoning' was provided without its required "
+            "following item."
+        )
 
 
 _CHECKS = {"anthropic": _anthropic, "openai-chat": _chat, "openai-responses": _responses}

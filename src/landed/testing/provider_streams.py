@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from landed.core.canonical import Json
+from landed.testing.provider_thoughts import Thought
 
 Protocol = Literal["anthropic", "openai-chat", "openai-responses"]
 
@@ -47,6 +48,7 @@ class Reply:
     """One reply of a script: what the model says, and what the network does to it.
 
     text, calls   what it says
+    thoughts      what it thinks before that
     stop          why it ends, in the protocol's own word; "" for the usual one
     piece_chars   characters of text or arguments in one event
     status        of a refusal, with `says`; `headers` come with any reply
@@ -62,6 +64,7 @@ class Reply:
 
     text: str = ""
     calls: Sequence[Called] = ()
+    thoughts: Sequence[Thought] = ()
     stop: str = ""
     piece_chars: int = 7
     status: int = 200
@@ -158,22 +161,47 @@ def _anthropic(reply: Reply) -> Iterator[_Frame]:
     begun: dict[str, Json] = {"content": [], "stop_reason": None, "usage": usage}
     opening: Json = {**_anthropic_head(), **begun}
     yield _frame("message_start", message=opening)
-    if reply.text:
-        yield _frame("content_block_start", index=0, content_block={"type": "text", "text": ""})
-        for piece in _pieces(reply.text, reply):
-            said: Json = {"type": "text_delta", "text": piece}
-            yield _frame("content_block_delta", index=0, delta=said)
-        yield _frame("content_block_stop", index=0)
-    for index, call in enumerate(reply.calls, start=1 if reply.text else 0):
-        block: Json = {"type": "tool_use", "id": call.id, "name": call.name, "input": {}}
+    for index, (block, deltas) in enumerate(_anthropic_blocks(reply)):
         yield _frame("content_block_start", index=index, content_block=block)
-        for piece in ["", *_pieces(call.text, reply)]:
-            given: Json = {"type": "input_json_delta", "partial_json": piece}
-            yield _frame("content_block_delta", index=index, delta=given)
+        for delta in deltas:
+            yield _frame("content_block_delta", index=index, delta=delta)
         yield _frame("content_block_stop", index=index)
     ended: Json = {"stop_reason": _stop(reply, "tool_use", "end_turn"), "stop_sequence": None}
     yield _frame("message_delta", delta=ended, usage={"output_tokens": reply.usage[1]})
     yield _frame("message_stop")
+
+
+def _anthropic_blocks(reply: Reply) -> Iterator[tuple[Json, list[Json]]]:
+    """Yield each block as it opens, and what is added to it."""
+    for thought in reply.thoughts:
+        if thought.form == "redacted":
+            yield _anthropic_thought(thought), []
+            continue
+        thinks: list[Json] = [
+            {"type": "thinking_delta", "thinking": piece} for piece in _pieces(thought.shown, reply)
+        ]
+        signed: Json = {"type": "signature_delta", "signature": thought.seal}
+        yield {"type": "thinking", "thinking": "", "signature": ""}, [*thinks, signed]
+    if reply.text:
+        pieces = _pieces(reply.text, reply)
+        yield (
+            {"type": "text", "text": ""},
+            [{"type": "text_delta", "text": piece} for piece in pieces],
+        )
+    for call in reply.calls:
+        yield (
+            {"type": "tool_use", "id": call.id, "name": call.name, "input": {}},
+            [
+                {"type": "input_json_delta", "partial_json": piece}
+                for piece in ["", *_pieces(call.text, reply)]
+            ],
+        )
+
+
+def _anthropic_thought(thought: Thought) -> Json:
+    if thought.form == "redacted":
+        return {"type": "redacted_thinking", "data": thought.seal}
+    return {"type": "thinking", "thinking": thought.shown, "signature": thought.seal}
 
 
 def _anthropic_head() -> dict[str, Json]:
@@ -181,7 +209,8 @@ def _anthropic_head() -> dict[str, Json]:
 
 
 def _anthropic_whole(reply: Reply) -> Json:
-    content: list[Json] = [{"type": "text", "text": reply.text}] if reply.text else []
+    content = [_anthropic_thought(thought) for thought in reply.thoughts]
+    content += [{"type": "text", "text": reply.text}] if reply.text else []
     for call in reply.calls:
         given: Json = json.loads(call.text)
         content.append({"type": "tool_use", "id": call.id, "name": call.name, "input": given})
@@ -192,6 +221,9 @@ def _anthropic_whole(reply: Reply) -> Json:
 
 def _chat(reply: Reply) -> Iterator[_Frame]:
     yield _chunk({"role": "assistant", "content": ""})
+    for thought in reply.thoughts:
+        # As servers of open models do; OpenAI's own show nothing here.
+        yield _chunk({"reasoning_content": thought.shown})
     for piece in _pieces(reply.text, reply):
         yield _chunk({"content": piece})
     for index, call in enumerate(reply.calls):
@@ -251,15 +283,40 @@ def _responses_events(reply: Reply) -> Iterator[tuple[str, dict[str, Json]]]:
     opening: Json = {**_RESPONSE, "status": "in_progress", "output": []}
     yield "response.created", {"response": opening}
     for index, item in enumerate(_items(reply)):
-        is_text = item["type"] == "message"
-        emptied: dict[str, Json] = {"content": []} if is_text else {"arguments": ""}
-        begun: Json = {**item, **emptied, "status": "in_progress"}
+        begun: Json = {**item, **_EMPTIED[str(item["type"])], "status": "in_progress"}
         yield "response.output_item.added", {"output_index": index, "item": begun}
         at: dict[str, Json] = {"output_index": index, "item_id": item["id"]}
-        yield from _part(reply, at) if is_text else _given(str(item["arguments"]), at, reply)
+        yield from _within(item, at, reply)
         yield "response.output_item.done", {"output_index": index, "item": item}
     ended = _responses_whole(reply)
     yield f"response.{ended['status']}", {"response": ended}
+
+
+_EMPTIED: dict[str, dict[str, Json]] = {
+    "message": {"content": []},
+    "function_call": {"arguments": ""},
+    # The seal that comes here is not yet the one to send back.
+    "reasoning": {"summary": [], "encrypted_content": "sealed:half"},
+}
+
+
+def _within(
+    item: Mapping[str, Json], at: dict[str, Json], reply: Reply
+) -> Iterator[tuple[str, dict[str, Json]]]:
+    match item["type"]:
+        case "message":
+            yield from _part(reply, at)
+        case "function_call":
+            yield from _given(str(item["arguments"]), at, reply)
+        case _:
+            yield from _summarised(reply.thoughts[int(str(item["id"]).removeprefix("rs_"))], at)
+
+
+def _summarised(thought: Thought, at: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json]]]:
+    if thought.shown:
+        place: dict[str, Json] = {**at, "summary_index": 0}
+        yield "response.reasoning_summary_text.delta", {**place, "delta": thought.shown}
+        yield "response.reasoning_summary_text.done", {**place, "text": thought.shown}
 
 
 def _part(reply: Reply, at: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json]]]:
@@ -296,7 +353,15 @@ _RESPONSE: dict[str, Json] = {
 
 
 def _items(reply: Reply) -> list[dict[str, Json]]:
-    items: list[dict[str, Json]] = []
+    items: list[dict[str, Json]] = [
+        {
+            "type": "reasoning",
+            "id": f"rs_{number}",
+            "summary": [{"type": "summary_text", "text": one.shown}] if one.shown else [],
+            "encrypted_content": one.seal,
+        }
+        for number, one in enumerate(reply.thoughts)
+    ]
     if reply.text:
         part: Json = {**_TEXT, "text": reply.text}
         items.append({"type": "message", "id": "msg_0", "role": "assistant", "content": [part]})

@@ -9,12 +9,16 @@ from landed.agent.providers.dialect import (
     Fields,
     failed,
     fields,
+    given_back,
+    kept,
     number,
     objects,
     text,
 )
 from landed.agent.providers.draft import Draft
 from landed.core.canonical import Json, canonical, checked
+
+NAME = "anthropic"
 
 VERSION = "2026-10-21"
 """The `anthropic-version` that is spoken. It takes no temperature, top_p or top_k."""
@@ -55,11 +59,11 @@ def _joined(asked: Asked) -> list[Json]:
         role = "assistant" if message["role"] == "assistant" else "user"
         if not joined or joined[-1][0] != role:
             joined.append((role, []))
-        joined[-1][1].extend(_blocks(message))
+        joined[-1][1].extend(_blocks(message, asked))
     return [{"role": role, "content": content} for role, content in joined]
 
 
-def _blocks(message: Message) -> Iterator[Json]:
+def _blocks(message: Message, asked: Asked) -> Iterator[Json]:
     if message["role"] == "toolResult":
         yield {
             "type": "tool_result",
@@ -69,13 +73,19 @@ def _blocks(message: Message) -> Iterator[Json]:
         }
     elif message["role"] == "assistant":
         for block in message["content"]:
-            yield from _block(block)
+            yield from _block(block, asked)
     else:
         yield {"type": "text", "text": message["content"]}
 
 
-def _block(block: Block) -> Iterator[Json]:
-    if block["type"] == "toolCall":
+def _block(block: Block, asked: Asked) -> Iterator[Json]:
+    if block["type"] == "thinking":
+        thought = given_back(block, NAME, asked)
+        if thought.get("type") == "thinking":
+            yield {"signature": "", **thought, "thinking": block["text"]}
+        elif thought:
+            yield thought
+    elif block["type"] == "toolCall":
         given = checked(block["arguments"])
         yield {"type": "tool_use", "id": block["id"], "name": block["name"], "input": given}
     elif block["text"].strip():
@@ -126,6 +136,9 @@ def _open(draft: Draft, place: tuple[int, int], block: Fields) -> None:
         piece = canonical(checked(given)).decode() if given else ""
         call_id, name = text(block.get("id")), text(block.get("name"))
         draft.call(place, call_id=call_id, name=name, piece=piece)
+    elif block.get("type") in ("thinking", "redacted_thinking"):
+        # The text is kept once, beside what else the block has.
+        draft.think(place, text(block.get("thinking")), payload=kept(block, without="thinking"))
 
 
 def _add(draft: Draft, place: tuple[int, int], delta: Fields) -> None:
@@ -133,6 +146,10 @@ def _add(draft: Draft, place: tuple[int, int], delta: Fields) -> None:
         draft.say(place, text(delta.get("text")))
     elif delta.get("type") == "input_json_delta":
         draft.add(place, text(delta.get("partial_json")))
+    elif delta.get("type") == "thinking_delta":
+        draft.think(place, text(delta.get("thinking")))
+    elif delta.get("type") == "signature_delta":
+        draft.think(place, signature=text(delta.get("signature")))
 
 
 def _stopped(draft: Draft, said: Fields) -> None:
@@ -153,7 +170,7 @@ def _count(draft: Draft, usage: object) -> None:
 
 
 ANTHROPIC = Dialect(
-    name="anthropic",
+    name=NAME,
     path="/v1/messages",
     body=body,
     hear=hear,

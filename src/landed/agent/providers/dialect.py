@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from landed.agent.messages import Message
+from landed.agent.messages import Message, ThinkingBlock
 from landed.agent.providers.draft import Draft
+from landed.agent.providers.sse import EVENT_MAX_BYTES
 from landed.agent.tool import ToolSpec
-from landed.core.canonical import Json
+from landed.core.canonical import Json, checked
 
 Fields = Mapping[str, object]
 """An object of a reply, of which nothing is certain yet."""
@@ -26,6 +27,11 @@ class Asked:
     messages: Sequence[Message]
     tools: Sequence[ToolSpec]
     more: Mapping[str, Json] = field(default_factory=dict[str, Json])
+
+    @property
+    def speaks(self) -> str:
+        """The model that the request names in the end."""
+        return text(self.more.get("model")) or self.model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +91,23 @@ def described(error: object) -> str:
     kind = text(said.get("type")) or text(said.get("code"))
     words = text(said.get("message")) or text(error) or "it gives no reason"
     return f"{kind}: {words}" if kind else words
+
+
+def given_back(block: ThinkingBlock, provider: str, asked: Asked) -> dict[str, Json]:
+    """Return what goes back of a thought: nothing, unless this model made it over this dialect.
+
+    Signatures and encrypted thoughts of another are refused, by the same provider too.
+    """
+    opaque = fields(block["opaque"])
+    if (opaque.get("provider"), opaque.get("model")) != (provider, asked.speaks):
+        return {}
+    return kept(fields(opaque.get("payload")))
+
+
+def kept(thought: Fields, *, without: str = "") -> dict[str, Json]:
+    """Return what is kept of a thought, as it came, and may be larger than what is sent else."""
+    named = ((name, each) for name, each in thought.items() if name != without)
+    return {name: checked(each, max_bytes=EVENT_MAX_BYTES) for name, each in named}
 
 
 AGAIN = frozenset(

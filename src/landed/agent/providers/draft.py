@@ -9,14 +9,19 @@ import itertools
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 
-from landed.agent.messages import AssistantMessage, Block, StopReason, ToolCall
-from landed.core.canonical import parse
+from landed.agent.messages import AssistantMessage, Block, StopReason, ThinkingBlock, ToolCall
+from landed.core.canonical import Json, parse
 from landed.core.errors import ProposalError
 
 Listener = Callable[[Mapping[str, object]], None]
 """Hears each piece of a reply as it comes."""
 
+THINKING_MAX_CHARS = 4 * 1024 * 1024
+"""Characters of thinking that are kept of one reply; of one that thought more, nothing is kept."""
+
 FILTERED = "the provider's filter stopped the reply"
+
+_EMPTY: Mapping[str, Json] = {}
 
 Place = tuple[int, int]
 """Where a block stands in the reply, whatever order the fragments come in."""
@@ -31,6 +36,21 @@ class _Call:
     id: str = ""
     name: str = ""
     pieces: list[str] = field(default_factory=list[str])
+    closed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maker:
+    """Who made a reply: thinking goes back to this model over this dialect, and to no other."""
+
+    provider: str = ""
+    model: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Thought:
+    pieces: list[str] = field(default_factory=list[str])
+    payload: dict[str, Json] = field(default_factory=dict[str, Json])
     closed: bool = False
 
 
@@ -51,8 +71,12 @@ class Draft:
     to act on.
     """
 
-    def __init__(self, listener: Listener = lambda delta: None) -> None:
+    def __init__(
+        self, listener: Listener = lambda delta: None, *, maker: Maker | None = None
+    ) -> None:
         self._listener = listener
+        self._maker = maker or Maker()
+        self._thoughts: dict[Place, _Thought] = {}
         self._texts: dict[Place, list[str]] = {}
         self._calls: dict[Place, _Call] = {}
         self.usage = Usage()
@@ -62,7 +86,7 @@ class Draft:
 
     @property
     def begun(self) -> bool:
-        """True once the model has said anything."""
+        """True once the model has said anything; what it thinks is not said."""
         return bool(self._texts or self._calls)
 
     def say(self, place: Place, piece: str) -> None:
@@ -87,6 +111,22 @@ class Draft:
             call.pieces.append(piece)
             self._listener({"type": "call_delta", "id": call.id, "name": call.name, "piece": piece})
 
+    def think(
+        self,
+        place: Place,
+        piece: str = "",
+        *,
+        signature: str = "",
+        payload: Mapping[str, Json] = _EMPTY,
+    ) -> None:
+        """Add to a thought: to its text, to its signature, to what else goes back with it."""
+        thought = self._thoughts.setdefault(place, _Thought())
+        thought.payload |= payload
+        if piece:
+            thought.pieces.append(piece)
+        if signature:
+            thought.payload["signature"] = f"{thought.payload.get('signature') or ''}{signature}"
+
     def place_of(self, call_id: str) -> Place:
         """Return where the call with this id stands: a place of its own for a new id.
 
@@ -99,10 +139,13 @@ class Draft:
         return next(known, (len(places), 0))
 
     def close(self, place: Place, arguments: str | None = None) -> None:
-        """Note that a call is complete; `arguments` are all of them, where the protocol repeats.
+        """Note that a call or a thought is complete.
 
-        Raises `ReplyError` where they are not what the fragments say.
+        `arguments` are all of the call's, where the protocol repeats them. Raises `ReplyError`
+        where they are not what the fragments say.
         """
+        if place in self._thoughts:
+            self._thoughts[place].closed = True
         call = self._calls.get(place)
         if call is None:
             return
@@ -151,12 +194,12 @@ class Draft:
         for call in calls.values():
             call["id"] = _own(call["id"], lambda id: id in taken or id in used)
             used.add(call["id"])
-        content = self._content(calls)
-        if not content:
+        if not self._content(calls):
             raise ReplyError("the reply was empty")
         if self.reason is None:
             raise ReplyError("the reply does not say why it ended")
         reason: StopReason = "toolUse" if calls else self.reason
+        content = self._content({**self._kept(), **calls})
         return {"role": "assistant", "content": content, "stop_reason": reason}
 
     def broken(self, text: str, stop_reason: StopReason) -> AssistantMessage:
@@ -168,13 +211,32 @@ class Draft:
             "error_message": text,
         }
 
-    def _content(self, calls: Mapping[Place, ToolCall]) -> list[Block]:
-        blocks: dict[Place, Block] = dict(calls)
+    def _kept(self) -> dict[Place, ThinkingBlock]:
+        """Return the thoughts as they go back: all of them or none, for parts are refused."""
+        whole = {place: _thinking(one, self._maker) for place, one in self._thoughts.items()}
+        size = sum(len(one["text"]) + len(str(one["opaque"]["payload"])) for one in whole.values())
+        closed = all(one.closed for one in self._thoughts.values())
+        return whole if closed and size <= THINKING_MAX_CHARS else {}
+
+    def _content(self, others: Mapping[Place, ToolCall | ThinkingBlock]) -> list[Block]:
+        blocks: dict[Place, Block] = dict(others)
         for place, pieces in self._texts.items():
             blocks[place] = {"type": "text", "text": _joined(pieces)}
         said = any(piece.strip() for pieces in self._texts.values() for piece in pieces)
         # Text of spaces alone is refused by some providers when it is sent back to them.
-        return [blocks[place] for place in sorted(blocks)] if said or calls else []
+        return [blocks[place] for place in sorted(blocks)] if said or others else []
+
+
+def _thinking(thought: _Thought, maker: Maker) -> ThinkingBlock:
+    return {
+        "type": "thinking",
+        "text": _joined(thought.pieces),
+        "opaque": {
+            "provider": maker.provider,
+            "model": maker.model,
+            "payload": dict(thought.payload),
+        },
+    }
 
 
 def _own(given: str, is_taken: Callable[[str], bool]) -> str:

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from landed.agent.messages import AssistantMessage, Message, calls_of
 from landed.agent.providers.anthropic import ANTHROPIC
 from landed.agent.providers.dialect import Asked, Dialect
-from landed.agent.providers.draft import Draft, Listener
+from landed.agent.providers.draft import Draft, Listener, Maker
 from landed.agent.providers.openai_chat import OPENAI_CHAT
 from landed.agent.providers.openai_responses import OPENAI_RESPONSES
 from landed.agent.providers.patience import Backoff, Patience
@@ -208,8 +208,10 @@ class ProviderModel:
             secrets.append(secret)
             headers[self._dialect.key_header] = self._dialect.key_form.format(secret)
 
+        maker = Maker(provider=self._dialect.name, model=asked.speaks)
+
         def begin() -> Draft:
-            drafts.append(Draft(listener))
+            drafts.append(Draft(listener, maker=maker))
             return drafts[-1]
 
         await self._wire.carry(body, headers, begin)

@@ -9,12 +9,16 @@ from landed.agent.providers.dialect import (
     Fields,
     failed,
     fields,
+    given_back,
+    kept,
     number,
     objects,
     text,
 )
 from landed.agent.providers.draft import FILTERED, Draft
 from landed.core.canonical import Json, canonical, checked
+
+NAME = "openai-responses"
 
 REASONS: dict[str, StopReason] = {"completed": "stop", "max_output_tokens": "length"}
 
@@ -24,7 +28,7 @@ def body(asked: Asked) -> dict[str, Json]:
     written: dict[str, Json] = {"model": asked.model, "stream": True, "store": False}
     if asked.system:
         written["instructions"] = asked.system
-    written["input"] = [item for message in asked.messages for item in _items(message)]
+    written["input"] = [item for message in asked.messages for item in _items(message, asked)]
     if asked.tools:
         # `strict` would rewrite the schema; arguments are checked where they are used.
         written["tools"] = [
@@ -40,7 +44,7 @@ def body(asked: Asked) -> dict[str, Json]:
     return {**written, **asked.more}
 
 
-def _items(message: Message) -> Iterator[Json]:
+def _items(message: Message, asked: Asked) -> Iterator[Json]:
     if message["role"] == "toolResult":
         yield {
             "type": "function_call_output",
@@ -49,20 +53,23 @@ def _items(message: Message) -> Iterator[Json]:
         }
     elif message["role"] == "assistant":
         for block in message["content"]:
-            yield _item(block)
+            yield from _item(block, asked)
     else:
         yield {"role": "user", "content": message["content"]}
 
 
-def _item(block: Block) -> Json:
+def _item(block: Block, asked: Asked) -> Iterator[Json]:
     if block["type"] == "text":
-        return {"role": "assistant", "content": block["text"]}
-    return {
-        "type": "function_call",
-        "call_id": block["id"],
-        "name": block["name"],
-        "arguments": canonical(checked(block["arguments"])).decode(),
-    }
+        yield {"role": "assistant", "content": block["text"]}
+    elif block["type"] == "toolCall":
+        yield {
+            "type": "function_call",
+            "call_id": block["id"],
+            "name": block["name"],
+            "arguments": canonical(checked(block["arguments"])).decode(),
+        }
+    elif given := given_back(block, NAME, asked):
+        yield given
 
 
 def hear(draft: Draft, event: Fields) -> None:
@@ -90,7 +97,8 @@ def whole(draft: Draft, reply: Fields) -> None:
     """Take a reply that was not streamed."""
     for index, item in enumerate(objects(reply.get("output"))):
         _open(draft, (index, 0), item)
-        for number_of, part in enumerate(objects(item.get("content"))):
+        parts = [] if item.get("type") == "reasoning" else objects(item.get("content"))
+        for number_of, part in enumerate(parts):
             draft.say((index, number_of), text(part.get("text")) or text(part.get("refusal")))
         _closed(draft, (index, 0), item)
     _ended(draft, reply)
@@ -102,9 +110,18 @@ def _open(draft: Draft, place: tuple[int, int], item: Fields) -> None:
 
 
 def _closed(draft: Draft, place: tuple[int, int], item: Fields) -> None:
-    if item.get("type") == "function_call" and item.get("status") in ("completed", None):
+    if item.get("status") not in ("completed", None):
+        return
+    if item.get("type") == "function_call":
         _open(draft, place, item)
         draft.close(place, text(item.get("arguments")))
+    elif item.get("type") == "reasoning" and text(item.get("encrypted_content")):
+        # Only these four are taken back: `content` is refused, and so was `status`.
+        summary = objects(item.get("summary"))
+        back = {name: item.get(name) for name in ("type", "id", "encrypted_content")}
+        words = "\n\n".join(text(part.get("text")) for part in summary)
+        draft.think(place, words, payload=kept({**back, "summary": summary}))
+        draft.close(place)
 
 
 def _ended(draft: Draft, response: Fields) -> None:
@@ -123,7 +140,7 @@ def _ended(draft: Draft, response: Fields) -> None:
 
 
 OPENAI_RESPONSES = Dialect(
-    name="openai-responses",
+    name=NAME,
     path="/responses",
     body=body,
     hear=hear,
