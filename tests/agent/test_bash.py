@@ -36,7 +36,7 @@ def run(request, tmp_path) -> Callable[..., str]:
     def run(command, signal=None):
         shell = FakeShell() if request.param == "memory" else LocalShell(tmp_path)
         executed = bash_tool(shell).execute({"command": command}, signal)
-        return simulated(executed) if request.param == "memory" else asyncio.run(executed)
+        return str(simulated(executed) if request.param == "memory" else asyncio.run(executed))
 
     return run
 
@@ -149,8 +149,10 @@ def test_no_process_of_the_group_survives(tmp_path, leave, has_waitid, monkeypat
 @pytest.mark.req("S2-53", "S2-91")
 def test_what_a_command_leaves_in_the_background_ends_with_it(tmp_path) -> None:
     async def program() -> str:
-        return await bash_tool(LocalShell(tmp_path)).execute(
-            {"command": "sleep 600 & echo $!; echo started"}
+        return str(
+            await bash_tool(LocalShell(tmp_path)).execute(
+                {"command": "sleep 600 & echo $!; echo started"}
+            )
         )
 
     pid, started = asyncio.run(program()).split("\n")
@@ -262,7 +264,7 @@ def test_output_without_end_is_bounded(tmp_path) -> None:
         )
         await eventually((tmp_path / "up").exists)
         token.cancel()
-        return await working
+        return str(await working)
 
     told = asyncio.run(program())
     assert len(told) <= 50_000 + 100
@@ -273,7 +275,7 @@ def test_what_escapes_the_group_is_not_waited_for(tmp_path) -> None:
     async def program() -> str:
         tool = bash_tool(LocalShell(tmp_path))
         command = "setsid sleep 600 & echo $! > escaped; echo done"
-        return await asyncio.wait_for(tool.execute({"command": command}), BOUND_S)
+        return str(await asyncio.wait_for(tool.execute({"command": command}), BOUND_S))
 
     try:
         assert asyncio.run(program()) == "done"

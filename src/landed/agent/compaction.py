@@ -8,14 +8,14 @@ from whoever knows (what was done to the world, say), which goes beside the summ
 and stays there through every later compaction until another one takes its place.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
-from landed.agent.log_lines import kept
+from landed.agent.log_lines import Entry, kept
 from landed.agent.log_lines import pinned as last_pinned
 from landed.agent.loop import Model
 from landed.agent.messages import FAILED, Message, render, text_of, user_message
-from landed.agent.session_log import SessionLog
 from landed.agent.signal import Signal
 
 RESERVE_TOKENS = 16_384
@@ -56,6 +56,31 @@ class Held(Protocol):
         ...
 
 
+T = TypeVar("T")
+Got: TypeAlias = T | Awaitable[T]
+
+
+class Log(Protocol):
+    """What is asked of a log here: one in a file answers at once, one in a store is waited for."""
+
+    @property
+    def path(self) -> Path:
+        """Return where it is, for errors."""
+        ...
+
+    def entries(self) -> "Got[list[Entry]]":
+        """Return all its entries."""
+        ...
+
+    def append_entry(self, entry: Mapping[str, Any], /) -> "Got[str]":
+        """Add one."""
+        ...
+
+    def replay(self) -> "Got[list[Message]]":
+        """Return the conversation as it stands."""
+        ...
+
+
 def estimate_tokens(messages: Sequence[Message]) -> int:
     """Return roughly how many tokens messages take: their rendered characters, four to a token.
 
@@ -63,6 +88,13 @@ def estimate_tokens(messages: Sequence[Message]) -> int:
     the system prompt, of the tools and of scripts with more tokens than letters. Leave room.
     """
     return len(render(messages)) // CHARS_PER_TOKEN
+
+
+def needs_room(
+    messages: Sequence[Message], *, window_tokens: int, reserve_tokens: int = RESERVE_TOKENS
+) -> bool:
+    """Say whether the next request might not fit into a model's window."""
+    return estimate_tokens(messages) > window_tokens - reserve_tokens
 
 
 def find_cut(messages: Sequence[Message], *, keep_recent_tokens: int) -> int:
@@ -149,12 +181,13 @@ def _shortened(line: str, most: int) -> str:
 
 
 async def compact(
-    log: SessionLog,
+    log: Log,
     model: Model,
     *,
     keep_recent_tokens: int = KEEP_RECENT_TOKENS,
     most_tokens: int | None = None,
     pinned: str | None = None,
+    tells: Mapping[str, str] | None = None,
     signal: Signal | None = None,
     unless: Callable[[], bool] = lambda: False,
 ) -> bool:
@@ -162,9 +195,10 @@ async def compact(
 
     It did not where everything is recent, where the summary failed, or where `unless` says so once
     the summary is there: housekeeping never costs a user their turn. Without `pinned`, what the
-    last compaction pinned stays. Raises what the log raises when it cannot be read or written.
+    last compaction pinned stays. `tells` says of which plans the pinned text tells, and in which
+    state. Raises what the log raises when it cannot be read or written.
     """
-    entries = log.entries()
+    entries = await _got(log.entries())
     told = kept(log.path, entries)
     messages = [message for _, message in told]
     cut = find_cut(messages, keep_recent_tokens=keep_recent_tokens)
@@ -176,22 +210,32 @@ async def compact(
         return False
     if unless():
         return False
-    entry = {"type": "compaction", "summary": summary, "first_kept_id": told[cut][0]}
+    entry: dict[str, Any] = {"type": "compaction", "summary": summary}
+    entry["first_kept_id"] = told[cut][0]
     if stays := last_pinned(entries) if pinned is None else pinned:
         entry["pinned"] = stays
-    log.append_entry(entry)
+    if tells:
+        entry["tells"] = dict(tells)
+    await _got(log.append_entry(entry))
     return True
+
+
+async def _got(value: Got[T]) -> T:
+    if isinstance(value, Awaitable):
+        return await cast("Awaitable[T]", value)
+    return value
 
 
 async def maybe_compact(
     harness: Held,
-    log: SessionLog,
+    log: Log,
     model: Model,
     *,
     window_tokens: int,
     reserve_tokens: int = RESERVE_TOKENS,
     keep_recent_tokens: int = KEEP_RECENT_TOKENS,
     pinned: str | None = None,
+    tells: Mapping[str, str] | None = None,
     signal: Signal | None = None,
 ) -> bool:
     """Make room before a prompt where the next request would not fit; say whether it did.
@@ -203,9 +247,9 @@ async def maybe_compact(
     if harness.is_running:
         raise RuntimeError("a run is under way; make room before a prompt")
     room_tokens = window_tokens - reserve_tokens
-    if estimate_tokens(harness.messages) <= room_tokens:
+    if not needs_room(harness.messages, window_tokens=window_tokens, reserve_tokens=reserve_tokens):
         return False
-    if log.replay() != list(harness.messages):
+    if await _got(log.replay()) != list(harness.messages):
         raise RuntimeError(f"{log.path} does not hold this conversation; subscribe persist_to(log)")
     made = await compact(
         log,
@@ -213,9 +257,10 @@ async def maybe_compact(
         keep_recent_tokens=min(keep_recent_tokens, room_tokens // 2),
         most_tokens=room_tokens,
         pinned=pinned,
+        tells=tells,
         signal=signal,
         unless=lambda: harness.is_running,
     )
     if made:
-        harness.replace_messages(log.replay())
+        harness.replace_messages(await _got(log.replay()))
     return made

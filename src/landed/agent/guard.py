@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from landed.agent.signal import Signal, StoppedError, unless_cancelled
-from landed.agent.tool import AgentTool
+from landed.agent.tool import AgentTool, Telling
 from landed.core.errors import LandedError
 
 Arguments: TypeAlias = Mapping[str, Any]
@@ -44,7 +44,7 @@ class BlockedError(LandedError):
 def guard(tool: AgentTool, check: Check) -> AgentTool:
     """Return the same tool behind this check."""
 
-    async def execute(arguments: Arguments, signal: Signal | None = None) -> str:
+    async def execute(arguments: Arguments, signal: Signal | None = None) -> str | Telling:
         reason = await unless_cancelled(_asked(check, tool.name, arguments), signal)
         if reason is not None:
             raise BlockedError(str(reason) or "no reason was given")

@@ -6,20 +6,31 @@ cancelled, died of an error) the record is whole up to that point, and the next 
 """
 
 import asyncio
+import inspect
 import weakref
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Sequence,
+)
 from typing import Literal
 
-from landed.agent.loop import Agent, Event, Limits, Model, run_agent
+from landed.agent.loop import Agent, Event, Limits, Model, SteerMode, run_agent
 from landed.agent.messages import Message, UserMessage, user_message
 from landed.agent.repair import holes, interrupted
 from landed.agent.request import RequestStatus, WatchedModel
-from landed.agent.signal import CancelToken
+from landed.agent.signal import CancelToken, to_its_end
 from landed.agent.tool import AgentTool
 
-Listener = Callable[[Event], None]
-"""Hears each event of each run, after the record changed and before the consumer."""
+Listener = Callable[[Event], Awaitable[None] | None]
+"""Hears each event of each run, after the record changed and before the consumer.
+
+What it returns to be awaited is awaited before anything else happens, through every cancel.
+"""
 
 Repair = Literal["view", "durable"]
 """Whether a call without a result is closed in each request only, or for good in the record."""
@@ -75,15 +86,21 @@ class Harness:
         messages: Iterable[Message] = (),
         limits: Limits | None = None,
         repair: Repair = "view",
+        steer_mode: SteerMode | str = SteerMode.AFTER_BATCH,
     ) -> None:
         self._model = WatchedModel(model)
         self._agent = Agent(
-            model=self._model, tools=tuple(tools), system=system, limits=limits or Limits()
+            model=self._model,
+            tools=tuple(tools),
+            system=system,
+            limits=limits or Limits(),
+            steer_mode=SteerMode(steer_mode),
         )
         self._repair = repair
         self._messages = list(messages)
         self._token: CancelToken | None = None
         self._run: weakref.ref[Run] | None = None
+        self._spoken = CancelToken()
         self._steering: deque[UserMessage] = deque()
         self._follow_ups: deque[UserMessage] = deque()
         self._savers: list[Listener] = []
@@ -100,31 +117,52 @@ class Harness:
         return self._token is not None
 
     @property
+    def signal(self) -> CancelToken | None:
+        """The signal of the run that goes on, None without one."""
+        return self._token
+
+    @property
     def request_status(self) -> RequestStatus:
         """What became of the last request: "abandoned" may still go on, and be paid for."""
         return self._model.status
 
-    def prompt(self, text: str) -> Run:
+    def prompt(self, said: str | UserMessage, *, before: Sequence[Message] = ()) -> Run:
         """Begin a run with what the user says, and return it; it goes on as its events are taken.
 
-        Raises `RuntimeError` while another one is running.
+        What is to stand `before` the user's words goes into the record with them: results for calls
+        that have none, or what became known meanwhile. Raises `RuntimeError` while another one is
+        running.
         """
+        return self._begun([*before, _message(said)])
+
+    def resume(self, *, before: Sequence[Message] = ()) -> Run:
+        """Go on where the record ends, and return the run, as `prompt` does; nobody says anything.
+
+        For a record whose last words were not answered: the process died, or was stopped hard.
+        """
+        return self._begun([*before])
+
+    def _begun(self, said: list[Message]) -> Run:
         self._require_rest("already running; use steer() or follow_up()")
         token = CancelToken()
-        said: list[Message] = [user_message(text)]
         if self._repair == "durable":
-            said = [*map(interrupted, holes(self._messages)), *said]
+            open_still = holes([*self._messages, *said])
+            said = [*map(interrupted, open_still), *said]
         run = Run(self._events(said, token), lambda: self._ended(token))
         self._token, self._run = token, weakref.ref(run)
         return run
 
-    def steer(self, text: str) -> None:
-        """Say something that goes in before the next turn, as soon as all calls are answered."""
-        self._steering.append(user_message(text))
+    def steer(self, said: str | UserMessage) -> None:
+        """Say something that goes in before the next turn, as soon as all calls are answered.
 
-    def follow_up(self, text: str) -> None:
+        Which of them are still run is up to the `steer_mode`.
+        """
+        self._steering.append(_message(said))
+        self._spoken.cancel()
+
+    def follow_up(self, said: str | UserMessage) -> None:
         """Say something that goes in when the run would end; if it is stopped, in the next one."""
-        self._follow_ups.append(user_message(text))
+        self._follow_ups.append(_message(said))
 
     def cancel(self, by: str = "", reason: str = "") -> None:
         """Ask the run to stop, and say who asks and why; without a run it does nothing."""
@@ -163,6 +201,7 @@ class Harness:
             token,
             steering=lambda: self._steering[0] if self._steering else None,
             follow_ups=lambda: self._follow_ups[0] if self._follow_ups else None,
+            spoken=lambda: self._spoken,
         )
 
     async def _events(
@@ -173,7 +212,7 @@ class Harness:
         try:
             async for event in events:
                 self._take(event, begun)
-                self._tell(event)
+                await self._tell(event)
                 yield event
         finally:
             try:
@@ -191,11 +230,15 @@ class Harness:
         for queue in (self._steering, self._follow_ups):
             if queue and queue[0] is event.get("message"):
                 queue.popleft()
+                if not self._steering:
+                    self._spoken = CancelToken()
 
-    def _tell(self, event: Event) -> None:
+    async def _tell(self, event: Event) -> None:
         for listener in [*self._savers]:
             if listener in self._savers:
-                listener(event)
+                saving = listener(event)
+                if inspect.isawaitable(saving):
+                    await to_its_end(_awaited(saving))
         for listener in [*self._observers]:
             _isolated(listener, event)
 
@@ -221,10 +264,32 @@ def _added(listeners: list[Listener], listener: Listener) -> Callable[[], None]:
     return remove
 
 
+def _message(said: str | UserMessage) -> UserMessage:
+    return user_message(said) if isinstance(said, str) else said
+
+
+async def _awaited(saving: Awaitable[None]) -> None:
+    await saving
+
+
 def _isolated(listener: Listener, event: Event) -> None:
+    """Tell a listener whose failure is reported, and hides nothing; it is not waited for."""
     try:
-        listener(event)
+        telling = listener(event)
     except Exception as error:
-        asyncio.get_running_loop().call_exception_handler(
-            {"message": f"a listener failed at {event['type']}", "exception": error}
-        )
+        _report(event, error)
+        return
+    if inspect.isawaitable(telling):
+        going_on = asyncio.ensure_future(_awaited(telling))
+        going_on.add_done_callback(lambda ended: _ended(event, ended))
+
+
+def _ended(event: Event, ended: "asyncio.Future[None]") -> None:
+    if not ended.cancelled() and (error := ended.exception()) is not None:
+        _report(event, error)
+
+
+def _report(event: Event, error: BaseException) -> None:
+    asyncio.get_running_loop().call_exception_handler(
+        {"message": f"a listener failed at {event['type']}", "exception": error}
+    )

@@ -111,7 +111,10 @@ def pinned(entries: Iterable[Entry]) -> str:
 
 def _summary(entry: Entry) -> UserMessage:
     parts = [entry["summary"], entry.get("pinned", "")]
-    return user_message(SUMMARY + "\n\n".join(part for part in parts if part))
+    message = user_message(SUMMARY + "\n\n".join(part for part in parts if part))
+    if "tells" in entry:
+        message["tells"] = entry["tells"]
+    return message
 
 
 def _is_message(entry: Entry) -> bool:
@@ -121,7 +124,7 @@ def _is_message(entry: Entry) -> bool:
 
 def _is_compaction(entry: Entry) -> bool:
     told = (entry.get("summary"), entry.get("first_kept_id"), entry.get("pinned", ""))
-    return all(isinstance(each, str) for each in told)
+    return all(isinstance(each, str) for each in told) and isinstance(entry.get("tells", {}), dict)
 
 
 def _is_repair(entry: Entry) -> bool:

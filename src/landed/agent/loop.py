@@ -16,6 +16,7 @@ wherever the run is cut off, a tool that returned is never told as interrupted.
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Literal, NotRequired, Protocol, TypeAlias, TypedDict
 
 from landed.agent.messages import (
@@ -28,9 +29,10 @@ from landed.agent.messages import (
     UserMessage,
     calls_of,
     error_message,
+    tool_result,
 )
 from landed.agent.repair import messages_for_model
-from landed.agent.signal import Signal, StoppedError, stopped_text
+from landed.agent.signal import AnyOf, Signal, StoppedError, stopped_text
 from landed.agent.tool import AgentTool, ToolSpec, failure_text, run_tool, tool_specs
 from landed.agent.validate import reply_problems
 
@@ -50,11 +52,26 @@ class Model(Protocol):
         ...
 
 
+class Account(TypedDict):
+    """What the records have of a turn, once a run over a runtime has ended.
+
+    `report` is what the person is told, `operations` and `questions` the ids it speaks of.
+    `unsupported` are sentences of the model's last words that the records do not bear out, each
+    with what is wrong.
+    """
+
+    turn: str
+    report: str
+    operations: list[str]
+    questions: list[str]
+    unsupported: list[tuple[str, str]]
+
+
 class Event(TypedDict):
     """One thing that happened in a run; starts and ends are balanced.
 
     `message` comes with `message_end`, `call` with both `tool_execution_…`, and `result` with the
-    end of one whose tool returned.
+    end of one whose tool returned. `account` comes last, from an agent's session.
     """
 
     type: Literal[
@@ -65,10 +82,12 @@ class Event(TypedDict):
         "tool_execution_end",
         "turn_end",
         "agent_end",
+        "account",
     ]
     message: NotRequired[Message]
     call: NotRequired[ToolCall]
     result: NotRequired[ToolResultMessage]
+    account: NotRequired[Account]
 
 
 Asked: TypeAlias = Callable[[], UserMessage | None]
@@ -77,6 +96,26 @@ Asked: TypeAlias = Callable[[], UserMessage | None]
 
 def nobody() -> None:
     """Say that the user has said nothing."""
+
+
+NOT_RUN = "Not run: the user said something first."
+"""The result of a call that was left out for the user's words."""
+
+
+class SteerMode(StrEnum):
+    """What becomes of a batch of calls while the user says something. Each has one result anyway.
+
+    The model is asked again, with the words, as soon as every call of the batch has its result.
+    """
+
+    AFTER_BATCH = "after_batch"
+    """All of them are run."""
+
+    SKIP_REST = "skip_rest"
+    """The one that runs is waited for; the rest is not run, and the model is told so."""
+
+    INTERRUPT = "interrupt"
+    """The one that runs is asked to end as by a stop, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +139,7 @@ class Agent:
     system: str = ""
     tools: Sequence[AgentTool] = ()
     limits: Limits = field(default_factory=Limits)
+    steer_mode: SteerMode = SteerMode.AFTER_BATCH
 
 
 async def run_agent(
@@ -110,10 +150,12 @@ async def run_agent(
     *,
     steering: Asked = nobody,
     follow_ups: Asked = nobody,
+    spoken: Callable[[], Signal | None] = nobody,
 ) -> AsyncGenerator[Event, None]:
     """Add what was `said` to the record `messages`, and go on until the run is over.
 
     `steering` is asked before each turn, `follow_ups` only where the run would end otherwise.
+    `spoken` says, for the agent's `steer_mode`, by which signal one hears that there is steering.
     """
     turn, is_answered, waiting = 0, False, list(said)
     yield {"type": "agent_start"}
@@ -131,7 +173,7 @@ async def run_agent(
         calls = [] if failed else calls_of(reply)
         for call in calls:
             yield {"type": "tool_execution_start", "call": call}
-            result = await run_tool(call, agent.tools, signal, deadline_s=agent.limits.tool_s)
+            result = await _result(agent, call, signal, spoken())
             yield _recorded(messages, result)
             yield {"type": "tool_execution_end", "call": call, "result": result}
         yield {"type": "turn_end"}
@@ -148,6 +190,19 @@ def _ending(agent: Agent, signal: Signal | None, turn: int) -> AssistantMessage 
     if turn >= agent.limits.max_turns:
         return error_message(f"Agent stopped after max_turns={agent.limits.max_turns}")
     return None
+
+
+async def _result(
+    agent: Agent, call: ToolCall, signal: Signal | None, spoken: Signal | None
+) -> ToolResultMessage:
+    """Run one call of a batch, or leave it out where the user has said something first."""
+    is_stopped = signal is not None and signal.is_cancelled()
+    if agent.steer_mode is not SteerMode.AFTER_BATCH and spoken is not None:
+        if spoken.is_cancelled() and not is_stopped:
+            return tool_result(call, NOT_RUN, is_error=True)
+        if agent.steer_mode is SteerMode.INTERRUPT:
+            signal = AnyOf(signal, spoken)
+    return await run_tool(call, agent.tools, signal, deadline_s=agent.limits.tool_s)
 
 
 def _heard(*askers: Asked) -> list[UserMessage]:

@@ -60,23 +60,36 @@ Block: TypeAlias = TextBlock | ToolCall | ThinkingBlock
 
 
 class UserMessage(TypedDict):
-    """What the user said."""
+    """What the user said, or what is said in the user's place.
+
+    With a runtime, `input` is the id of the durable input; a note from its records has none, and
+    `tells` of plans: id ▸ the state that it says they are in.
+    """
 
     role: Literal["user"]
     content: str
+    input: NotRequired[str]
+    tells: NotRequired[dict[str, str]]
 
 
 class AssistantMessage(TypedDict):
-    """One reply of the model. `error_message` says what went wrong, if it failed or was stopped."""
+    """One reply of the model. `error_message` says what went wrong, if it failed or was stopped.
+
+    One that is made from the records `tells` of plans, as the result of a call does.
+    """
 
     role: Literal["assistant"]
     content: list[Block]
     stop_reason: StopReason
     error_message: NotRequired[str]
+    tells: NotRequired[dict[str, str]]
 
 
 class ToolResultMessage(TypedDict):
-    """What came back of one call. A `synthetic` one was put in afterwards: nobody saw it happen."""
+    """What came back of one call. A `synthetic` one was put in afterwards: nobody saw it happen.
+
+    `tells` are the plans that it tells of: id ▸ the state that it says they are in.
+    """
 
     role: Literal["toolResult"]
     tool_call_id: str
@@ -84,6 +97,7 @@ class ToolResultMessage(TypedDict):
     content: str
     is_error: bool
     synthetic: NotRequired[bool]
+    tells: NotRequired[dict[str, str]]
 
 
 Message: TypeAlias = UserMessage | AssistantMessage | ToolResultMessage

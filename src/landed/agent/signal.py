@@ -7,7 +7,7 @@ work and for the signal together (`unless_cancelled`, `pause`): a token wakes th
 
 import asyncio
 import inspect
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any, Protocol, TypeVar
 
 from landed.agent.messages import ABORTED
@@ -61,6 +61,39 @@ class CancelToken:
         await self._cancelled.wait()
 
 
+class AnyOf:
+    """The signal that is cancelled as soon as one of several is; it says who asked and why."""
+
+    def __init__(self, *signals: Signal | None) -> None:
+        self._signals: Sequence[Signal] = [one for one in signals if one is not None]
+
+    @property
+    def by(self) -> str:
+        """Who asked for the stop, "" where nobody did or the signal cannot tell."""
+        return str(getattr(self._first(), "by", ""))
+
+    @property
+    def reason(self) -> str:
+        """Why, in the same way."""
+        return str(getattr(self._first(), "reason", ""))
+
+    def is_cancelled(self) -> bool:
+        """Whether one of them is cancelled."""
+        return self._first() is not None
+
+    async def wait(self) -> None:
+        """Return when one of them is cancelled."""
+        waiting = [asyncio.ensure_future(cancelled(one)) for one in self._signals]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waiting:
+                one.cancel()
+
+    def _first(self) -> Signal | None:
+        return next((one for one in self._signals if one.is_cancelled()), None)
+
+
 async def cancelled(signal: Signal) -> None:
     """Return when the signal is cancelled: woken by one that has `wait()`, else by looking."""
     wait = getattr(signal, "wait", None)
@@ -92,6 +125,26 @@ async def unless_cancelled(work: Coroutine[Any, Any, T], signal: Signal | None) 
         raise
     finally:
         watching.cancel()
+
+
+async def to_its_end(work: Coroutine[Any, Any, T]) -> T:
+    """Wait for `work` through any number of cancels; then let the first of them go on.
+
+    For what has to be written down before anything else may happen, so only for work with a bound
+    of its own. What it raises is raised, unless the caller was cancelled.
+    """
+    working = asyncio.ensure_future(work)
+    cancel: asyncio.CancelledError | None = None
+    while not working.done():
+        try:
+            await asyncio.wait({working})
+        except asyncio.CancelledError as asked:
+            cancel = cancel or asked
+    if cancel is not None:
+        if not working.cancelled():
+            working.exception()  # Seen: the cancel that goes on says enough.
+        raise cancel
+    return working.result()
 
 
 async def _cancel_with(signal: Signal, working: asyncio.Future[Any]) -> None:

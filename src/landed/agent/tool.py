@@ -18,10 +18,20 @@ WHATEVER_FACTOR = 2
 """A tool bounds its own results; one that doesn't is cut at this many budgets."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """Text for the model, with the plans that it tells of: id ▸ the state it says they are in."""
+
+    text: str
+    plans: Mapping[str, str]
+
+
 class Execute(Protocol):
     """What a tool does: text for the model, or an exception whose text the model is shown."""
 
-    async def __call__(self, arguments: Mapping[str, Any], signal: Signal | None = None) -> str:
+    async def __call__(
+        self, arguments: Mapping[str, Any], signal: Signal | None = None
+    ) -> str | Telling:
         """Do it. Whoever waits long in here waits for the signal too."""
         ...
 
@@ -95,7 +105,7 @@ async def run_tool(
     try:
         async with deadline:
             content = await tool.execute(call["arguments"], signal)
-        return tool_result(call, _bounded(_text(content)))
+        return _told(call, content)
     except asyncio.CancelledError:
         raise
     except Exception as error:
@@ -113,6 +123,13 @@ def _too_late(deadline_s: float | None) -> str:
         f"No answer within {deadline_s:g} s, so it was stopped. "
         "It may have run partly; check before repeating it."
     )
+
+
+def _told(call: ToolCall, content: object) -> ToolResultMessage:
+    if isinstance(content, Telling):
+        tells = dict(content.plans)
+        return {**tool_result(call, _bounded(_text(content.text))), "tells": tells}
+    return tool_result(call, _bounded(_text(content)))
 
 
 def _text(content: object) -> str:

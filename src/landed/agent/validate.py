@@ -25,8 +25,9 @@ _FIELDS: dict[str, dict[str, type]] = {
     "thinking": {"text": str, "opaque": dict},
 }
 _OPTIONAL: dict[str, dict[str, type]] = {
-    "assistant": {"error_message": str},
-    "toolResult": {"synthetic": bool},
+    "user": {"input": str, "tells": dict},
+    "assistant": {"error_message": str, "tells": dict},
+    "toolResult": {"synthetic": bool, "tells": dict},
 }
 
 

@@ -83,7 +83,19 @@ def act_schema(tools: Sequence[Offered]) -> dict[str, Json]:
     return {**schema, "$defs": definitions} if definitions else schema
 
 
-def _shape(tool: Offered, definitions: dict[str, Json]) -> Json:
+def call_schema(tool: Offered) -> dict[str, Json]:
+    """Return the JSON Schema of one tool's arguments, for a model that calls it by its own name.
+
+    In the words that providers take, as in `act_schema`; no `$n`, for there is no plan around it.
+    Raises `ContractError` for a tool that can't be shown.
+    """
+    definitions: dict[str, Json] = {}
+    _, arguments = _arguments(tool, definitions)
+    return {**arguments, "$defs": definitions} if definitions else arguments
+
+
+def _arguments(tool: Offered, definitions: dict[str, Json]) -> tuple[str, dict[str, Json]]:
+    """Return what a tool says of itself, and the schema of its arguments; add its definitions."""
     own = cast("dict[str, Json]", checked(tool.schema))
     _require_tree(tool.name, own)
     names = {name: _unused(f"{tool.name}__{name}", definitions) for name in _table(own, "$defs")}
@@ -91,7 +103,11 @@ def _shape(tool: Offered, definitions: dict[str, Json]) -> Json:
     for name, definition in _table(own, "$defs").items():
         definitions[names[name]] = _kept(definition, names)
     said = str(own.pop("description", ""))
-    arguments = cast("dict[str, Json]", _kept(own, names))
+    return said, cast("dict[str, Json]", _kept(own, names))
+
+
+def _shape(tool: Offered, definitions: dict[str, Json]) -> Json:
+    said, arguments = _arguments(tool, definitions)
     properties = _table(arguments, "properties")
     for name, type in tool.contract.accepts.items():
         properties[name] = _or_reference(cast("dict[str, Json]", properties[name]), type)
@@ -271,6 +287,12 @@ def call_id_of(calls: Sequence[Wanted]) -> str:
     """
     plain: list[Json] = [[call.tool, call.arguments] for call in calls]
     return f"act:{fingerprint(plain, domain='act')}"
+
+
+def revision_id_of(turn: str, calls: Sequence[Wanted], drop: Sequence[str]) -> str:
+    """Return the call id of a revision, in the same way: from what is wanted instead of a turn."""
+    said = fingerprint([turn, call_id_of(calls), list(drop)], domain="revise")
+    return f"revise:{said}"
 
 
 def _steps(given: "bytes | Json") -> Sequence[Json]:

@@ -27,6 +27,7 @@ class Kind(StrEnum):
     APPROVAL = "approval"
     OBSERVATION = "observation"
     MESSAGE = "message"
+    LINE = "line"
     CASE = "case"
     CONTRACT = "contract"
     INCARNATION = "incarnation"

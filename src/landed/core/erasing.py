@@ -117,6 +117,7 @@ def _made(made: Json, at: float) -> Json:
 _LEFT: Mapping[Kind, Callable[[Record, float], Left]] = {
     Kind.INPUT: _fields(("text",)),
     Kind.MESSAGE: _fields(("text",)),
+    Kind.LINE: _fields(("line",)),
     Kind.OBSERVATION: _fields(("arguments", "result", "why")),
     Kind.RELEASE: _fields((), ("why",)),
     Kind.CASE: _fields(("says",), ("note",)),

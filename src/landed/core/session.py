@@ -197,6 +197,24 @@ def saying(
     return Changes(moves=(move,))
 
 
+def conversing(*, id: str, tenant: str, session: str, line: str, at: float) -> Changes:
+    """Return the unit that keeps one line of a conversation as its model has it.
+
+    The line is text that this library does not read here: a model's own words and calls need not be
+    what canonical JSON can hold.
+    """
+    move = _born_closed(
+        id=id,
+        kind=Kind.LINE,
+        tenant=tenant,
+        session=session,
+        state="kept",
+        at=at,
+        frozen={"line": line, "at": at},
+    )
+    return Changes(moves=(move,))
+
+
 def contract_id(digest: str) -> str:
     """Return the id of the record that keeps a contract that was seen."""
     return f"contract/{digest}"

@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from landed.core.act import act_schema, call_id_of, not_taken, read_plan
-from landed.core.canonical import Json, checked, fingerprint, parse
+from landed.core.act import act_schema, call_id_of, not_taken, read_plan, revision_id_of
+from landed.core.canonical import Json, checked, parse
 from landed.core.changes import Kind, Record
 from landed.core.errors import ProposalError
 from landed.core.operation_record import from_record
@@ -139,13 +139,12 @@ class ModelTools:
         given = _taken(arguments, "revise", "turn, steps and drop")
         turn, drop = _text(given, "turn"), _texts(given, "drop")
         calls = read_plan({"steps": given.get("steps")}, self._tools())
-        said = fingerprint([turn, call_id_of(calls), list(drop)], domain="revise")
         value = await self.rt.revise(
             turn,
             self.heard,
             wanted=calls,
             drop=drop,
-            call_id=f"revise:{said}",
+            call_id=revision_id_of(turn, calls, drop),
             patience_s=self.patience_s,
         )
         return await self._told(value)

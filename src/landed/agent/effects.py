@@ -1,0 +1,230 @@
+"""Effects as tools of the loop: what a model asks for is proposed, and told from the records.
+
+A model is shown `act`, `revise`, `status` and `ask`, and each registered tool under its own name: a
+call of one is a plan of one step. The loop's own rules go on to hold: one result for each call, and
+a stop that is heard.
+
+- A stop stops the plan: nothing more of it is begun, what is out obeys its contract, and the result
+  says how each step stands. What nobody has answered is said to be unknown, never cancelled.
+- A cancelled run stops it hard, and goes on only once that is durable. The call has no result then;
+  the records have what became of it.
+- The user's words end only the wait: the plan goes on, and the model decides about it.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from landed.agent.messages import ToolCall
+from landed.agent.signal import Signal, StoppedError, to_its_end, unless_cancelled
+from landed.agent.tool import AgentTool, Execute, Telling
+from landed.core.act import call_id_of, call_schema, read_plan, revision_id_of
+from landed.core.canonical import Json
+from landed.core.contract import Effect
+from landed.core.errors import ContractError, ProposalError
+from landed.core.key import ask_name
+from landed.core.plan import PlanState
+from landed.core.session import Input
+from landed.core.tool import Tool
+from landed.core.value import Answered, PlanValue
+from landed.runtime.acting import ModelTools
+from landed.runtime.progress import Progress
+from landed.runtime.proposing import PLAN_PATIENCE_S
+from landed.runtime.runtime import Runtime
+
+VERBS = ("act", "revise", "status", "ask")
+NOT_WAITED_FOR = "The user said something, so this is not waited for; it goes on. "
+
+Arguments = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """Who is told of plans beside the model: as each stands (with its offer), and how it goes on.
+
+    `PlanValue.offer` may hold a token, which no model sees.
+    """
+
+    plan: Callable[[PlanValue], object] = lambda value: None
+    progress: Callable[[Progress], object] = lambda progress: None
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Effects:
+    """The effectful tools of one conversation.
+
+    rt         the open runtime
+    whose      returns the input that the model acts on now, and in whose name
+    offered    the names of the registered tools that it may use; None for all
+    own_names  whether each of them is also a tool of its own, beside `act`
+    stopping   says whether the run itself is to end, and not only the wait for one call
+    """
+
+    rt: Runtime
+    whose: Callable[[], Input]
+    stopping: Callable[[], bool]
+    offered: Collection[str] | None = None
+    own_names: bool = True
+    seen: Seen = Seen()
+    patience_s: float = PLAN_PATIENCE_S
+
+    def tools(self) -> tuple[AgentTool, ...]:
+        """Return them for a harness; raises `ContractError` for a tool that cannot be shown."""
+        specs = ModelTools(rt=self.rt, heard=_NOBODY, offered=self.offered).specs()
+        verbs = [
+            AgentTool(
+                name=str(spec["name"]),
+                description=str(spec["description"]),
+                parameters=cast("Mapping[str, Any]", spec["parameters"]),
+                execute=self._verb(str(spec["name"])),
+            )
+            for spec in specs
+        ]
+        own = [self._by_name(tool) for tool in self._registered()] if self.own_names else []
+        if taken := [tool.name for tool in own if tool.name in VERBS]:
+            raise ContractError(f"{taken[0]} is a verb of the model's; name the tool differently")
+        return (*verbs, *own)
+
+    async def plan_of(self, call: ToolCall, heard: Input) -> str:
+        """Return the plan that a call of the model made for an input, "" where it made none."""
+        try:
+            ask = heard.ask(self._call_id(call))
+        except ProposalError:
+            return ""
+        name = ask_name(ask)
+        return (await self.rt.driver.store.holders(name)).get(name, "")
+
+    async def told_of(self, plan: str, heard: Input) -> Telling:
+        """Return what a model is told of a plan as it stands."""
+        values: list[PlanValue] = []
+        tools = self._model_tools(heard, values)
+        text = await tools.call("status", {"id": plan})
+        return Telling(text=text, plans=_states(values))
+
+    def _registered(self) -> Sequence[Tool]:
+        every = self.rt.driver.tools.values()
+        return [one for one in every if self.offered is None or one.name in self.offered]
+
+    def _call_id(self, call: ToolCall) -> str:
+        """Return the call id under which a call is proposed; raises `ProposalError`."""
+        name, given = call["name"], call["arguments"]
+        if name == "revise":
+            calls = read_plan({"steps": given.get("steps")}, self._registered())
+            return revision_id_of(str(given.get("turn")), calls, given.get("drop", []))
+        plan = given if name == "act" else _one_step(name, given)
+        return call_id_of(read_plan(cast("Json", plan), self._registered()))
+
+    def _model_tools(self, heard: Input, values: list[PlanValue]) -> ModelTools:
+        return ModelTools(
+            rt=self.rt, heard=heard, offered=self.offered, seen=values.append, patience_s=0.0
+        )
+
+    def _verb(self, name: str) -> Execute:
+        async def execute(arguments: Arguments, signal: Signal | None = None) -> str | Telling:
+            return await self._done(name, arguments, signal)
+
+        return execute
+
+    def _by_name(self, tool: Tool) -> AgentTool:
+        is_read = tool.contract.effect is Effect.NONE
+
+        async def execute(arguments: Arguments, signal: Signal | None = None) -> str | Telling:
+            if is_read:
+                return await self._looked_up(tool, arguments, signal)
+            return await self._done("act", _one_step(tool.name, arguments), signal)
+
+        return AgentTool(
+            name=tool.name,
+            description=str(tool.schema.get("description", "")),
+            parameters=call_schema(tool),
+            execute=execute,
+        )
+
+    async def _looked_up(self, tool: Tool, arguments: Arguments, signal: Signal | None) -> str:
+        """Read, each time anew; a read that is stopped is dropped and changes nothing."""
+        ask = self.whose().ask()
+        value = await unless_cancelled(self.rt.perform(tool, arguments, ask=ask), signal)
+        if isinstance(value, Answered):
+            whole = json.dumps(value.result, ensure_ascii=False, default=str)
+            return value.text if isinstance(value.result, str | None) else f"{value.text}\n{whole}"
+        return value.text
+
+    async def _done(self, verb: str, arguments: Arguments, signal: Signal | None) -> str | Telling:
+        """Have a verb carried out, wait as long as that goes on, and say how it stands."""
+        heard = self.whose()
+        values: list[PlanValue] = []
+        tools = self._model_tools(heard, values)
+        try:
+            text = await to_its_end(tools.call(verb, cast("Json", arguments)))
+        except asyncio.CancelledError:
+            if values and verb != "status":
+                await to_its_end(self._stopped(values[-1].plan, heard, signal, hard=True))
+            raise
+        if not values or verb == "status":
+            return Telling(text=text, plans=_states(values))
+        self.seen.plan(values[-1])
+        opening = await self.at_rest(values[-1].plan, heard, signal)
+        told = await self.told_of(values[-1].plan, heard)
+        return Telling(text=opening + told.text, plans=told.plans)
+
+    async def at_rest(self, plan: str, heard: Input, signal: Signal | None) -> str:
+        """Wait until a plan is at rest, for as long as one may; return what is to be said first.
+
+        A stop stops the plan. A cancel stops it hard, and goes on once that is durable.
+        """
+        try:
+            async with asyncio.timeout(self.patience_s):
+                await unless_cancelled(self._followed(plan, heard), signal)
+        except TimeoutError:
+            return ""
+        except StoppedError:
+            if not self.stopping():
+                return NOT_WAITED_FOR
+            await self._stopped(plan, heard, signal)
+        except asyncio.CancelledError:
+            await to_its_end(self._stopped(plan, heard, signal, hard=True))
+            raise
+        return ""
+
+    async def _followed(self, plan: str, heard: Input) -> None:
+        async for progress in self.rt.progress(plan, tenant=heard.tenant):
+            self.seen.progress(progress)
+
+    async def _stopped(
+        self, plan: str, heard: Input, signal: Signal | None, *, hard: bool = False
+    ) -> None:
+        """Stop a plan in the name of whoever it is for; a question about it stays as it is."""
+        held = await self.rt.driver.reader.plan(plan, tenant=heard.tenant)
+        if held.state is PlanState.PROPOSED:
+            return
+        await self.rt.stop(
+            plan,
+            principal=heard.principal,
+            tenant=heard.tenant,
+            why=str(getattr(signal, "reason", "")),
+            hard=hard,
+            patience_s=0.0 if hard else self.patience_s,
+        )
+
+
+_NOBODY = Input(
+    id="",
+    tenant="",
+    session="",
+    principal="",
+    text="",
+    origin="",
+    delivery="",
+    turn="",
+    at=0.0,
+)
+
+
+def _states(values: Sequence[PlanValue]) -> dict[str, str]:
+    return {value.plan: str(value.state) for value in values}
+
+
+def _one_step(name: str, arguments: Arguments) -> dict[str, Any]:
+    return {"steps": [{"tool": name, "arguments": arguments}]}

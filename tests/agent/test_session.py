@@ -1,0 +1,135 @@
+"""An agent's conversation over a runtime: told from the records, decided by code, stopped."""
+
+import asyncio
+import re
+
+import pytest
+
+import landed
+from landed.agent.effects import Seen
+from landed.agent.ledger import CUT_OFF, NEVER_BEGAN, NOTE
+from landed.agent.messages import text_of
+from landed.agent.stop import stop_run
+from landed.testing.scripted import ScriptedReplies, asks, call, says
+from landed.testing.shapes import shape
+from landed.testing.ticks import Background
+from tests.agent.far import Far, account_of, asked, conversation, hears, result_of
+
+
+def operation_in(text: str) -> str:
+    """Return the operation that a text names."""
+    found = re.search(r"op-[0-9a-z]+", text)
+    assert found is not None, text
+    return found.group()
+
+
+@pytest.mark.req("S0-63")
+def test_what_a_model_does_is_an_operation_and_the_account_is_of_the_records() -> None:
+    async def told() -> None:
+        far = Far()
+        model = ScriptedReplies(
+            asks(call("c1", "free", day="Fri"), call("c2", "reserve", day="Fri")), says("Booked.")
+        )
+        async with conversation(far, model) as session:
+            events = await hears(session, "Book Friday.")
+            assert list(far.tables.values()) == ["Fri"]
+            account = account_of(events)
+            assert account["report"] == "Booked R1 (Fri)."
+            assert [await session.rt.status(id) for id in account["operations"]]
+            assert shape(session.harness.messages) == "U A[c1,c2] R(c1) R(c2) A"
+            assert "Booked R1 (Fri)" in result_of(session.harness.messages, "c2")
+            assert '{"free": true}' in result_of(session.harness.messages, "c1")
+
+    asyncio.run(told())
+
+
+@pytest.mark.req("S1-13", "S1-23")
+def test_a_yes_is_carried_out_by_code_and_the_model_is_not_asked() -> None:
+    async def told() -> None:
+        far = Far()
+        model = ScriptedReplies(asks(call("c1", "text", to="Sam")), says("I asked you."))
+        async with conversation(far, model) as session:
+            plans: list[landed.PlanValue] = []
+            session.seen = Seen(plan=plans.append)
+            first = account_of(await hears(session, "Text Sam."))
+            assert first["questions"]
+            assert not far.texts
+            events = await hears(session, "yes, please")
+            assert far.texts == ["Sam"]
+            assert "texted Sam" in account_of(events)["report"]
+            assert "texted Sam" in text_of(session.harness.messages[-1])
+            assert len(model.calls) == 2
+            assert plans[0].offer is not None
+            assert plans[0].offer.token
+            assert plans[0].offer.token not in str(model.calls)
+
+    asyncio.run(told())
+
+
+@pytest.mark.req("S1-25")
+def test_other_words_let_the_question_lapse_and_go_to_the_model() -> None:
+    async def told() -> None:
+        far = Far()
+        model = ScriptedReplies(
+            asks(call("c1", "text", to="Sam")), says("I asked you."), says("Whom then?")
+        )
+        async with conversation(far, model) as session:
+            await hears(session, "Text Sam.")
+            await hears(session, "Yes, but not Sam.")
+            assert far.texts == []
+            assert text_of(asked(model)[-1]) == "Yes, but not Sam."
+            assert text_of(asked(model)[-2]).startswith(NOTE)
+
+    asyncio.run(told())
+
+
+@pytest.mark.req("K1")
+@pytest.mark.field("E3")
+def test_a_hard_stop_leaves_a_hole_that_the_records_fill_and_the_truth_follows() -> None:
+    async def told() -> None:
+        far = Far(reply=asyncio.Event(), can_look=False)
+        model = ScriptedReplies(
+            asks(call("c1", "reserve", day="Fri")), says("Not known yet."), says("It did happen.")
+        )
+        async with conversation(far, model) as session:
+            background = Background(await session.prompt("Book Friday."))
+            await far.arrived.wait()
+            assert await stop_run(session.harness, background.running, grace_s=0) == "hard"
+            assert shape(session.harness.messages) == "U A[c1]"
+
+            await hears(session, "And?")
+            shown = result_of(asked(model), "c1")
+            assert shown.startswith(CUT_OFF)
+            assert "utcome unknown" in shown
+            assert "cancelled" not in shown
+            before = list(session.harness.messages)
+
+            far.can_look = True
+            found = await session.rt.resolve(operation_in(shown))
+            assert found.text == "Booked R1 (Fri)."
+            await hears(session, "And now?")
+            note = text_of(asked(model)[-2])
+            assert note.startswith(NOTE)
+            assert "Booked R1 (Fri)" in note
+            assert "happened at" in note
+            assert list(session.harness.messages[: len(before)]) == before
+            assert len(far.tables) == 1
+
+    asyncio.run(told())
+
+
+def test_a_call_that_was_cut_off_before_its_record_is_said_not_to_have_begun() -> None:
+    async def told() -> None:
+        far = Far()
+        model = ScriptedReplies(asks(call("c1", "reserve", day="Fri")), says("Then not."))
+        async with conversation(far, model) as session:
+            run = await session.prompt("Book Friday.")
+            async for event in run:
+                if event["type"] == "tool_execution_start":
+                    break
+            await run.aclose()
+            await hears(session, "And?")
+            assert result_of(asked(model), "c1") == NEVER_BEGAN
+            assert not far.tables
+
+    asyncio.run(told())
