@@ -133,16 +133,16 @@ class Harness:
         that have none, or what became known meanwhile. Raises `RuntimeError` while another one is
         running.
         """
-        return self._begun([*before, _message(said)])
+        return self._prompted([*before, _message(said)])
 
     def resume(self, *, before: Sequence[Message] = ()) -> Run:
         """Go on where the record ends, and return the run, as `prompt` does; nobody says anything.
 
         For a record whose last words were not answered: the process died, or was stopped hard.
         """
-        return self._begun([*before])
+        return self._prompted([*before])
 
-    def _begun(self, said: list[Message]) -> Run:
+    def _prompted(self, said: list[Message]) -> Run:
         self._require_rest("already running; use steer() or follow_up()")
         token = CancelToken()
         if self._repair == "durable":

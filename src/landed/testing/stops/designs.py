@@ -23,7 +23,7 @@ from landed.agent.render import FinalTextRenderer, Renderer
 from landed.agent.session_log import SessionLog, Sync
 from landed.agent.signal import CancelToken, Signal
 from landed.agent.stop import stop_run
-from landed.agent.tool import AgentTool, text_argument
+from landed.agent.tool import AgentTool, Telling, text_argument
 from landed.testing.stops.loops import (
     catches_all,
     is_bounded_between,
@@ -101,7 +101,7 @@ class CatchesAll(Harness):
 def guard_that_catches_all(tool: AgentTool, check: Check) -> AgentTool:
     """F2-04: take the end of the run for a reason to refuse the call."""
 
-    async def execute(arguments: Mapping[str, Any], signal: Signal | None = None) -> str:
+    async def execute(arguments: Mapping[str, Any], signal: Signal | None = None) -> str | Telling:
         try:
             if check(tool.name, arguments):
                 raise PermissionError
@@ -137,7 +137,7 @@ class SkipsTheRest(Harness):
 def guard_that_fails_open(tool: AgentTool, check: Check) -> AgentTool:
     """F2-07: let a call through where the check itself fails."""
 
-    async def execute(arguments: Mapping[str, Any], signal: Signal | None = None) -> str:
+    async def execute(arguments: Mapping[str, Any], signal: Signal | None = None) -> str | Telling:
         with suppress(Exception):
             if reason := check(tool.name, arguments):
                 return f"Tool call blocked: {reason}"
@@ -173,7 +173,7 @@ class TokenKept(Harness):
 def bash_that_kills_where_it_looks(shell: Shell) -> AgentTool:
     """F2-10: kill a command only where the flag is seen, and not however it is left."""
 
-    async def execute(arguments: Mapping[str, Any], signal: Signal | None = None) -> str:
+    async def execute(arguments: Mapping[str, Any], signal: Signal | None = None) -> str | Telling:
         command = shell.start(text_argument(arguments, "command"))
         ended = asyncio.ensure_future(command.wait())
         try:

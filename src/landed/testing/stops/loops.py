@@ -107,7 +107,7 @@ async def catches_all(turn: Turn) -> AsyncGenerator[Event, None]:
         yield {"type": "tool_execution_start", "call": call}
         tool = next(one for one in turn.agent.tools if one.name == call["name"])
         try:
-            result = tool_result(call, await tool.execute(call["arguments"], turn.signal))
+            result = tool_result(call, str(await tool.execute(call["arguments"], turn.signal)))
         except BaseException as error:
             result = tool_result(call, failure_text(error), is_error=True)
         yield turn.record(result)

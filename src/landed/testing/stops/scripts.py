@@ -20,7 +20,7 @@ from landed.agent.render import show
 from landed.agent.repair import INTERRUPTED
 from landed.agent.session_log import repair_tail
 from landed.agent.signal import Signal
-from landed.agent.tool import AgentTool
+from landed.agent.tool import AgentTool, Telling
 from landed.testing.scripted import (
     Reply,
     Request,
@@ -346,7 +346,7 @@ def _interrupted(request: Sequence[Message]) -> set[str]:
 def _watched(tool: AgentTool, returned: set[str]) -> AgentTool:
     """Return the same tool; its name is among the `returned` when it came to its end."""
 
-    async def execute(arguments: Mapping[str, Any], signal: Signal | None = None) -> str:
+    async def execute(arguments: Mapping[str, Any], signal: Signal | None = None) -> str | Telling:
         said = await tool.execute(arguments, signal)
         returned.add(tool.name)
         return said
