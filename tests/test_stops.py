@@ -4,6 +4,7 @@ The printed form of each is kept in `tests/golden/stops`; `python -m tests.test_
 """
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import fields, replace
@@ -47,7 +48,14 @@ def test_how_it_is_printed_is_what_was_kept(scenario: StopScenario) -> None:
     said = CliRunner().invoke(landed, ["demo", scenario.name])
 
     assert said.exit_code == 0
-    assert said.output == kept, "python -m tests.test_stops refreshes it"
+    assert _without_turns(said.output) == _without_turns(kept), (
+        "python -m tests.test_stops refreshes it"
+    )
+
+
+def _without_turns(printed: str) -> str:
+    """Leave out how many turns it took: asyncio may need others in another version of Python."""
+    return re.sub(r"turn +\d+", "turn", printed)
 
 
 def test_nothing_is_kept_of_a_scenario_that_is_gone() -> None:

@@ -20,8 +20,8 @@ class End:
     `calls` is how often the model was asked, `request` what became of the last time. `running` is
     what still runs, `endings` how each stop ended, `files` what is left in the workspace (None
     where nobody looks), `words` what the assistant said last. `shown` is the request that the next
-    prompt makes, and `refused` why a provider refuses it. `broken` is what has to be so of every
-    run, and is not.
+    prompt makes, with its errors, and `refused` why a provider refuses it. `broken` is what has to
+    be so of every run, and is not.
     """
 
     records: tuple[str, ...]

@@ -12,6 +12,7 @@ ABORTED = "Operation aborted"
 CUT_OFF = End(records=("U A[c1]",), shown="U A[c1] R(c1 interrupted) U", words="")
 ANSWERED = End(records=("U A[c1] R(c1) A(aborted)",), shown="U A[c1] R(c1) U", words=ABORTED)
 WENT_ON = End(records=("U A[c1] R(c1) A",), shown="U A[c1] R(c1) A U", words="Done.", calls=2)
+FAILED = replace(WENT_ON, shown="U A[c1] R(c1 error) A U")
 EARLY = End(
     records=("U A(aborted)",),
     shown="U U",
@@ -69,7 +70,7 @@ SWALLOWED_BY_TOOL = wrong(
     "stop-swallowed-by-tool",
     "whoever runs a tool catches everything: a failed tool, and the run goes on, spending.",
     designs.SWALLOWED_BY_TOOL,
-    replace(WENT_ON, words="It failed. I go on.", endings=("not at all: it went on",)),
+    replace(FAILED, words="It failed. I go on.", endings=("not at all: it went on",)),
 )
 CANCELLED_GUARDED = replace(
     CANCELLED,
@@ -82,7 +83,7 @@ SWALLOWED_BY_GUARD = wrong(
     "stop-swallowed-by-guard",
     "the guard catches everything: the call is said to be blocked, and the run goes on.",
     designs.SWALLOWED_BY_GUARD,
-    replace(WENT_ON, words="Blocked. I go on.", endings=("not at all: it went on",)),
+    replace(FAILED, words="Blocked. I go on.", endings=("not at all: it went on",)),
 )
 GUARDED = StopScenario(
     name="stop-guarded",
@@ -114,7 +115,7 @@ BATCH = StopScenario(
     script=scripts.three_files,
     end=End(
         records=("U A[c1,c2,c3] R(c1) R(c2) R(c3) A(aborted)",),
-        shown="U A[c1,c2,c3] R(c1) R(c2) R(c3) U",
+        shown="U A[c1,c2,c3] R(c1) R(c2 error) R(c3 error) U",
         words=ABORTED,
         endings=("clean",),
     ),
@@ -136,14 +137,14 @@ FAIL_CLOSED = StopScenario(
     name="guard-fail-closed",
     line="A check fails on a call that it does not know: the call is refused, the folder is there.",
     script=scripts.failing_check,
-    end=replace(WENT_ON, words="Very well.", files=("build/out.txt",)),
+    end=replace(FAILED, words="Very well.", files=("build/out.txt",)),
 )
 FAIL_OPEN = wrong(
     FAIL_CLOSED,
     "guard-fail-open",
     "a check that fails lets the call through: the folder is gone.",
     designs.FAIL_OPEN,
-    replace(FAIL_CLOSED.end, files=()),
+    replace(WENT_ON, words="Very well.", files=()),
 )
 BOUNDED = StopScenario(
     name="turns-bounded",

@@ -36,11 +36,11 @@ TEXT_MAX_CHARS = 100
 
 
 def seen(messages: Sequence[Message]) -> str:
-    """Return the shape of a request, with which results nobody saw."""
+    """Return the shape of a request, with which results are errors, or such that nobody saw."""
     return " ".join(
         f"R({message['tool_call_id']} interrupted)"
         if message["role"] == "toolResult" and message.get("synthetic")
-        else shape([message])
+        else shape([message], errors=True)
         for message in messages
     )
 
