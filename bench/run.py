@@ -2,7 +2,9 @@
 
     one durable perform of a no-op tool, against the same rows written by hand, at concurrency 1
     and 64; the CPU it costs; plans beside single performs (`bench.plans`); a round over ten
-    thousand doubts (`bench.doubts`); and how long `import landed` and `landed --version` take.
+    thousand doubts (`bench.doubts`); an agent's log, turns and stops (`bench.agent_log`,
+    `bench.agent_turn`, `bench.agent_stop`); and how long `import landed` and `landed --version`
+    take.
 
 The machine is shared and noisy, so both sides run in turns and the medians are compared.
 """
@@ -16,7 +18,7 @@ import time
 from pathlib import Path
 
 import landed
-from bench import doubts, plans
+from bench import agent_log, agent_stop, agent_turn, doubts, plans
 from bench.floor import Recorded, recording, replay
 
 PERFORMS = {1: 300, 64: 1920}
@@ -105,6 +107,8 @@ def main() -> None:
         asyncio.run(plans.compare(directory))
         asyncio.run(doubts.compare(directory))
     asyncio.run(plans.preview())
+    for bench in (agent_log, agent_turn, agent_stop):
+        bench.main()
     start_up()
 
 

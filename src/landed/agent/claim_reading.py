@@ -221,7 +221,7 @@ def _judged(texts: Sequence[str], at: int, past: Past, last: _Verb | None) -> _V
     form = past.form
     if form in _COULD_NOT and _COULD_NOT[form].search(tail):
         return _Verb(at=at, past=past, is_done=None if "you" in lead else False)
-    if not _STOPS.isdisjoint(lead) or _is_of_a_list(texts, at):
+    if not _STOPS.isdisjoint(lead) or _is_a_trait(texts, at):
         return _Verb(at=at, past=past)
     if past.is_failing:
         return _Verb(at=at, past=past, is_done=None if rest[:1] == ["to"] else False)
@@ -294,7 +294,7 @@ def _is_no(own: Sequence[str]) -> bool:
     return False
 
 
-def _is_of_a_list(texts: Sequence[str], at: int) -> bool:
+def _is_a_trait(texts: Sequence[str], at: int) -> bool:
     """Whether it says how a thing is, and not what was done: "fully booked", "booked out"."""
     before = texts[at - 1] if at else ""
     after = texts[at + 1] if at + 1 < len(texts) else ""
@@ -343,7 +343,7 @@ def _told(
     )
     effects = _effects(verb.past, texts, vocabulary)
     if of_all and verb.past.is_anything and not {"nothing", "nada"}.isdisjoint((*lead, *following)):
-        effects = frozenset()
+        effects = frozenset[str]()
     elif not effects:
         return None
     if not verb.is_done and not MORE.isdisjoint(texts):

@@ -112,7 +112,7 @@ def _words_of(tool: str, contract: Contract) -> list[str]:
     for language in contract.says.values():
         said = "".join(text for text, *_ in Formatter().parse(language.get("confirmed", "")))
         for word in (each.text for each in words_of(said)):
-            past = _SPANISH_BASE.get(word) or _ENGLISH_BASE.get(word) or _base_of(word)
+            past = _SPANISH_BASE.get(word) or IRREGULAR.get(word) or _base_of(word)
             verbs += [past] if past and past not in READS else []
     return verbs
 
@@ -174,12 +174,9 @@ def _hardened(first: str) -> str:
 _ENGLISH = {_english_stem(v): effect for effect, (en, _, _) in EFFECTS.items() for v in en.split()}
 _SPANISH = {_spanish_stem(v): effect for effect, (_, es, _) in EFFECTS.items() for v in es.split()}
 _NOUNS = {noun: effect for effect, (*_, nouns) in EFFECTS.items() for noun in nouns.split()}
-_LIGHT = frozenset(map(_english_stem, LIGHT)) | {"fail"}
-_LIGHT_ES = frozenset(filter(None, map(_spanish_stem, LIGHT))) | {"fall"}
-_NOTHING = frozenset(map(_english_stem, NOTHING)) | frozenset(
-    filter(None, map(_spanish_stem, NOTHING))
-)
+_LIGHT = frozenset({*map(_english_stem, LIGHT), "fail"})
+_LIGHT_ES = frozenset({*map(_spanish_stem, LIGHT), "fall"} - {""})
+_NOTHING = frozenset({*map(_english_stem, NOTHING), *map(_spanish_stem, NOTHING)} - {""})
 _CONFIRM = "confirm"
 _FAIL = frozenset({"fail", "fall"})
-_ENGLISH_BASE = IRREGULAR
 _SPANISH_BASE = {word: base for word, (base, _) in IRREGULAR_ES.items()}

@@ -186,9 +186,6 @@ MORE = _words(
 )
 
 FIRST = frozenset({"i", "we"})
-BE = frozenset({"is", "are", "was", "were", "am", "got"})
-HAVE = frozenset({"have", "has", "had"})
-BE_ES = _words("está están estaba estaban queda quedan quedó quedaron fue fueron")
 FINITE = _words("is are was were can cannot will has have would may should must be")
 SKIPPED = _words(
     "already just also now then not never successfully fully recently both all yet still since "

@@ -359,7 +359,7 @@ def _facts(operation: Operation) -> frozenset[str] | None:
     if erased_on(operation.arguments):
         return None
     named = {"id": operation.id, "key": operation.key}
-    return frozenset().union(*map(facts_of, (operation.arguments, operation.result, named)))
+    return frozenset[str]().union(*map(facts_of, (operation.arguments, operation.result, named)))
 
 
 def _both(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:

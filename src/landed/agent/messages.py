@@ -164,7 +164,12 @@ def calls_of(message: Message) -> list[ToolCall]:
 
 def is_empty(message: Message) -> bool:
     """Whether an assistant message says nothing and asks for nothing."""
-    return message["role"] == "assistant" and not (text_of(message).strip() or calls_of(message))
+    if message["role"] != "assistant":
+        return False
+    for block in message["content"]:
+        if block["type"] == "toolCall" or (block["type"] == "text" and block["text"].strip()):
+            return False
+    return True
 
 
 def render(messages: Iterable[Message]) -> str:

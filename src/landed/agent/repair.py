@@ -40,26 +40,16 @@ def repair_tool_history(messages: Sequence[Message]) -> list[Message]:
     Results are moved to their call, the first of two is taken, and one without a call is left out;
     a call without one gets `INTERRUPTED`. Pure, and done twice it is done once.
     """
-    results = _results_by_place(messages)
-    repaired: list[Message] = []
-    for place, message in enumerate(messages):
-        if message["role"] == "toolResult":
-            continue
-        repaired.append(message)
-        for nth, call in enumerate(calls_of(message)):
-            repaired.append(results.get((place, nth)) or interrupted(call))
+    repaired, open_calls = _paired(messages)
+    for place, call in open_calls.items():
+        repaired[place] = interrupted(call)
     return repaired
 
 
 def holes(messages: Sequence[Message]) -> list[ToolCall]:
     """Return the calls without a result, oldest first."""
-    results = _results_by_place(messages)
-    return [
-        call
-        for place, message in enumerate(messages)
-        for nth, call in enumerate(calls_of(message))
-        if (place, nth) not in results
-    ]
+    _, open_calls = _paired(messages)
+    return [*open_calls.values()]
 
 
 def interrupted(call: ToolCall) -> ToolResultMessage:
@@ -67,17 +57,26 @@ def interrupted(call: ToolCall) -> ToolResultMessage:
     return {**tool_result(call, INTERRUPTED, is_error=True), "synthetic": True}
 
 
-def _results_by_place(messages: Sequence[Message]) -> dict[tuple[int, int], ToolResultMessage]:
-    """Return each recorded result by the place of its call: which message, and which call in it.
+def _paired(messages: Sequence[Message]) -> tuple[list[Message], dict[int, ToolCall]]:
+    """Return the messages with each result behind its call, and the calls without one by place.
 
     Some models count their call ids anew in each reply. So a result belongs to the latest call of
-    that id which has none yet, not to every call of that id.
+    that id which has none yet, not to every call of that id. In the place of a call without one
+    stands the message that asks for it. One pass, for this is done before every request.
     """
-    unanswered: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    results: dict[tuple[int, int], ToolResultMessage] = {}
-    for place, message in enumerate(messages):
-        for nth, call in enumerate(calls_of(message)):
-            unanswered[call["id"]].append((place, nth))
-        if message["role"] == "toolResult" and unanswered[message["tool_call_id"]]:
-            results[unanswered[message["tool_call_id"]].pop()] = message
-    return results
+    paired: list[Message] = []
+    open_calls: dict[int, ToolCall] = {}
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for message in messages:
+        if message["role"] == "toolResult":
+            if waiting := places[message["tool_call_id"]]:
+                place = waiting.pop()
+                del open_calls[place]
+                paired[place] = message
+            continue
+        paired.append(message)
+        for call in calls_of(message):
+            places[call["id"]].append(len(paired))
+            open_calls[len(paired)] = call
+            paired.append(message)
+    return paired, open_calls
