@@ -71,6 +71,8 @@ def one(tool: str, state: State = State.CONFIRMED, **fields: Any) -> tuple[Effec
 
 UNDOING = an_operation("cancel_table", undoes="op-reserve_table")
 BOOKED = an_operation("reserve_table")
+# Taken back by a tool whose name says nothing of it.
+RELEASING = an_operation("frobnicate_widget", undoes="op-reserve_table", arguments={}, result=None)
 SATURDAY = replace(
     BOOKED,
     id="op-2",
@@ -90,6 +92,7 @@ LEDGERS: Mapping[str, tuple[Effect, ...]] = {
     "recorded": one("reserve_table", State.RECORDED),
     "partly": one("reserve_table", complete=False),
     "undone": ledger(BOOKED, UNDOING),
+    "released": ledger(BOOKED, RELEASING),
     "two": ledger(BOOKED, SATURDAY),
     "one of two": ledger(replace(BOOKED, state=State.FAILED, result=None), SATURDAY),
     "refunded": one("refund_order"),
@@ -133,6 +136,8 @@ UNSUPPORTED: tuple[tuple[str, str, Wrong], ...] = (
     ("nothing", "Mesa reservada para cuatro.", Wrong.ABSENT),
     ("nothing", "Tu reserva está confirmada.", Wrong.ABSENT),
     ("nothing", "Se canceló el pedido.", Wrong.ABSENT),
+    ("nothing", "Pagué el depósito.", Wrong.ABSENT),
+    ("nothing", "Notifiqué al grupo.", Wrong.ABSENT),
     ("booked", "He enviado el correo a la gestoría.", Wrong.ABSENT),
     ("booked", "He reservado la mesa y he avisado al grupo.", Wrong.ABSENT),
     # Other figures.
@@ -142,6 +147,7 @@ UNSUPPORTED: tuple[tuple[str, str, Wrong], ...] = (
     ("booked", "I booked a table on Saturday.", Wrong.FIGURES),
     ("booked", "The table is booked for 20:00.", Wrong.FIGURES),
     ("booked", "Booked for 8 pm.", Wrong.FIGURES),
+    ("booked", "Booked for 7 am.", Wrong.FIGURES),
     ("booked", "I booked a table for 6.", Wrong.FIGURES),
     ("issued", "I issued F2026-13.", Wrong.FIGURES),
     ("issued", "I issued the invoice, due 2026-12-05.", Wrong.FIGURES),
@@ -164,7 +170,11 @@ UNSUPPORTED: tuple[tuple[str, str, Wrong], ...] = (
     ("undone", "Your table is booked.", Wrong.UNDONE),
     ("one of two", "I booked a table on Friday.", Wrong.FAILED),
     ("two", "I booked R9 and R11.", Wrong.FIGURES),
+    ("failed", "I may have sent a text, but I booked the table.", Wrong.FAILED),
+    ("released", "I cancelled R8.", Wrong.FIGURES),
     # Told as not done.
+    ("booked", "The booking failed.", Wrong.LANDED),
+    ("one of two", "Nothing was booked.", Wrong.LANDED),
     ("booked", "I did not book a table.", Wrong.LANDED),
     ("booked", "I couldn't book the table.", Wrong.LANDED),
     ("booked", "Nothing was booked.", Wrong.LANDED),
@@ -214,6 +224,24 @@ SUPPORTED: tuple[tuple[str, str], ...] = (
         "text unknown",
         "I sent the text. I have had no answer, so I do not know whether it went out.",
     ),
+    ("released", "I cancelled R9."),
+    ("two", "I booked 2 tables on Friday and Saturday."),
+    ("refunded", "In step 2 I refunded 480."),
+    ("refunded", "I refunded 480, so 950 in total by now."),
+    ("refunded", "As in step 7, I refunded 480 of the 600 for A17."),
+    ("booked", "Instead of R12 I booked R9."),
+    ("unknown", "The table was not confirmed."),
+    ("booked", "The first booking attempt failed, the second is R9."),
+    ("failed", "The booking failed."),
+    ("unknown", "I sent the booking request."),
+    # As a report and a preview put it, in more than the words of one operation.
+    ("failed", "Couldn't: table reserved for Fri 19:00 (the table was booked already)."),
+    ("undone", "Undone: booked R9 (Fri 19:00 for 4); table reserved."),
+    ("nothing", "1. refund 200.00 of 4412: 0.00 refunded before, 200.00 after"),
+    ("nothing", "booked_table(day=Fri) is the call; put(what=a) is the other."),
+    ("nothing", "You still hold R1 (R2, which replaces it, returned the same thing)."),
+    # Rules.
+    ("nothing", "Refunds are issued within 5 days."),
     # Questions, futures, offers, conditions.
     ("nothing", "Shall I book a table?"),
     ("nothing", "Was the table booked?"),

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -153,6 +154,15 @@ def operations(draw: st.DrawFn, number: int = 0) -> Operation:
 ledgers = st.integers(1, 4).flatmap(
     lambda count: st.tuples(*(operations(number) for number in range(count)))
 )
+
+
+def test_a_sentence_that_quotes_the_records_may_say_more_than_they_do_of_one_operation() -> None:
+    says = {"en": {"confirmed": "the refund was paid for {order}: the account was charged 7.50"}}
+    tools = {"refund_order": replace(TOOLS["refund_order"], says=says)}
+    effects = effects_of([an_operation("refund_order")], tools)
+    quoted = "Done: the refund was paid for A17: the account was charged 7.50; as you wished."
+    assert unsupported(quoted, effects, tools=tools) == ()
+    assert len(unsupported(f"{quoted[:-1]} and Ana was emailed.", effects, tools=tools)) > 0
 
 
 @given(every=ledgers, language=st.sampled_from(LANGUAGES))
