@@ -87,6 +87,11 @@ class Effects:
             raise ContractError(f"{taken[0]} is a verb of the model's; name the tool differently")
         return (*verbs, *own)
 
+    def acts(self, name: str) -> bool:
+        """Whether a call of that name may have an effect, which is recorded before it is sent."""
+        own = {tool.name for tool in self._registered() if tool.contract.effect is not Effect.NONE}
+        return name in own or name in ("act", "revise")
+
     async def plan_of(self, call: ToolCall, heard: Input) -> str:
         """Return the plan that a call of the model made for an input, "" where it made none."""
         try:

@@ -8,7 +8,7 @@ on since it was told of gets a note, and a summary has every effect beside it, w
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 
-from landed.agent.effects import VERBS, Effects
+from landed.agent.effects import Effects
 from landed.agent.messages import (
     Message,
     ToolCall,
@@ -79,7 +79,7 @@ async def closed(effects: Effects, call: ToolCall, heard: Input | None) -> ToolR
         good = all(state in _NO_ERROR for state in told.plans.values())
         result = tool_result(call, CUT_OFF + told.text, is_error=not good)
         return {**result, "synthetic": True, "tells": dict(told.plans)}
-    text = NEVER_BEGAN if _has_effect(effects, call) else INTERRUPTED
+    text = NEVER_BEGAN if effects.acts(call["name"]) else INTERRUPTED
     return {**tool_result(call, text, is_error=True), "synthetic": True}
 
 
@@ -114,11 +114,6 @@ async def pinned(rt: Runtime, session: str, *, tenant: str) -> str:
     latest = {item.record: item.text for item in items if item.effect}
     lines = [f"- {text} ({record})" for record, text in latest.items()]
     return "\n".join([PINNED, *lines]) if lines else ""
-
-
-def _has_effect(effects: Effects, call: ToolCall) -> bool:
-    own = {tool.name for tool in effects.tools()} - set(VERBS)
-    return call["name"] in own | {"act", "revise"}
 
 
 async def _times(rt: Runtime, plan: str, heard: Input) -> Sequence[str]:
