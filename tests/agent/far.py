@@ -1,6 +1,7 @@
 """A restaurant in memory, its tools, and an agent's conversation about them: for tests."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -122,6 +123,13 @@ def result_of(messages: Sequence[Message], call: str) -> str:
     """Return the last result of a call."""
     found = [m for m in messages if m["role"] == "toolResult" and m["tool_call_id"] == call]
     return text_of(found[-1])
+
+
+def operation_in(text: str) -> str:
+    """Return the operation that a text names."""
+    found = re.search(r"op-[0-9a-z]+", text)
+    assert found is not None, text
+    return found.group()
 
 
 def asked(model: ScriptedReplies) -> Sequence[Message]:

@@ -1,7 +1,6 @@
 """An agent's conversation over a runtime: told from the records, decided by code, stopped."""
 
 import asyncio
-import re
 
 import pytest
 
@@ -13,14 +12,15 @@ from landed.agent.stop import stop_run
 from landed.testing.scripted import ScriptedReplies, asks, call, says
 from landed.testing.shapes import shape
 from landed.testing.ticks import Background
-from tests.agent.far import Far, account_of, asked, conversation, hears, result_of
-
-
-def operation_in(text: str) -> str:
-    """Return the operation that a text names."""
-    found = re.search(r"op-[0-9a-z]+", text)
-    assert found is not None, text
-    return found.group()
+from tests.agent.far import (
+    Far,
+    account_of,
+    asked,
+    conversation,
+    hears,
+    operation_in,
+    result_of,
+)
 
 
 @pytest.mark.req("S0-63")

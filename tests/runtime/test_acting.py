@@ -63,7 +63,7 @@ def test_a_model_is_shown_four_tools_and_only_one_of_them_acts(rig: Rig) -> None
     assert {name: set(one["parameters"]["properties"]) for name, one in by_name(specs).items()} == {
         "act": {"steps"},
         "status": {"id"},
-        "ask": {"question"},
+        "ask": {"question", "operation", "claim"},
         "revise": {"turn", "steps", "drop"},
     }
     steps = by_name(specs)["act"]["parameters"]["properties"]["steps"]

@@ -25,7 +25,8 @@ from landed.core.canonical import Json
 from landed.core.contract import Effect
 from landed.core.errors import ContractError, ProposalError
 from landed.core.key import ask_name
-from landed.core.plan import PlanState
+from landed.core.operation import State
+from landed.core.plan import At, PlanState
 from landed.core.session import Input
 from landed.core.tool import Tool
 from landed.core.value import Answered, PlanValue
@@ -35,6 +36,11 @@ from landed.runtime.proposing import PLAN_PATIENCE_S
 from landed.runtime.runtime import Runtime
 
 VERBS = ("act", "revise", "status", "ask")
+LOOK_S, LOOKS_MOST_S = 0.005, 0.25
+"""How long it is waited between two looks at what a stop leaves out: at first, and at most."""
+
+_ON_ITS_WAY = frozenset({State.RECORDED, State.SENT, State.RESENT})
+
 NOT_WAITED_FOR = "The user said something, so this is not waited for; it goes on. "
 
 Arguments = Mapping[str, Any]
@@ -200,7 +206,11 @@ class Effects:
     async def _stopped(
         self, plan: str, heard: Input, signal: Signal | None, *, hard: bool = False
     ) -> None:
-        """Stop a plan in the name of whoever it is for; a question about it stays as it is."""
+        """Stop a plan in the name of whoever it is for; a question about it stays as it is.
+
+        What is out is waited for as its contract says, and no longer than until its doubt is
+        durable: finding out goes on without anybody waiting.
+        """
         held = await self.rt.driver.reader.plan(plan, tenant=heard.tenant)
         if held.state is PlanState.PROPOSED:
             return
@@ -210,8 +220,19 @@ class Effects:
             tenant=heard.tenant,
             why=str(getattr(signal, "reason", "")),
             hard=hard,
-            patience_s=0.0 if hard else self.patience_s,
+            patience_s=0.0,
         )
+        looks = 0
+        while await self._is_out(plan, heard):
+            looks += 1
+            await asyncio.sleep(min(LOOK_S * looks, LOOKS_MOST_S))
+
+    async def _is_out(self, plan: str, heard: Input) -> bool:
+        """Whether a call of a plan is on its way, and nobody has given it up."""
+        held = await self.rt.driver.reader.plan(plan, tenant=heard.tenant)
+        out = [place.record for place in held.places if place.at is At.OUT and place.record]
+        operations = await self.rt.driver.reader.operations(*out)
+        return any(operation.state in _ON_ITS_WAY for operation in operations.values())
 
 
 _NOBODY = Input(

@@ -38,13 +38,15 @@ ACT = (
 STATUS = "Look how a plan or an operation stands now. It changes nothing."
 ASK = (
     "Put a question to the person where you cannot tell what they mean. It interrupts nothing, and"
-    " their answer comes as their next words."
+    " their answer comes as their next words. Where they say what became of an operation in doubt,"
+    " name it, and as claim the id of what it made: their yes to your question settles it."
 )
 REVISE = (
     "The user changed their mind about a turn: say all that is wanted now, as in act. What is equal"
     " is kept, what changed is replaced. What is left out is kept too, and the person is asked"
     " about it, unless drop names its operation because they said so."
 )
+NOT_HERE = "there is no plan or operation of that id in this conversation"
 ASKED = "The person is asked. Their answer comes as their next words; assume none until then."
 
 
@@ -84,7 +86,7 @@ class ModelTools:
         return (
             {"name": "act", "description": ACT, "parameters": act},
             {"name": "status", "description": STATUS, "parameters": _object({"id": _TEXT})},
-            {"name": "ask", "description": ASK, "parameters": _object({"question": _TEXT})},
+            {"name": "ask", "description": ASK, "parameters": _object(_ASKED, required=_ASKS)},
             {"name": "revise", "description": REVISE, "parameters": {**revise, **named}},
         )
 
@@ -125,15 +127,24 @@ class ModelTools:
             return (await self.rt.status(id)).text
         if kind is Kind.PLAN:
             return await self._told(await self.rt.plan(id, tenant=self.heard.tenant))
-        raise ProposalError("there is no plan or operation of that id in this conversation")
+        raise ProposalError(NOT_HERE)
 
     async def _ask(self, arguments: "bytes | Json") -> str:
-        given = _taken(arguments, "ask", "question")
+        given = _taken(arguments, "ask", "question, operation and claim")
         question = _text(given, "question", at_most=QUESTION_MAX_CHARS)
-        await self.rt.ask(self.heard, question)
-        return (
-            "The person is asked. Their answer comes as their next words; assume none until then."
-        )
+        operation = _text(given, "operation") if "operation" in given else ""
+        claim = _text(given, "claim") if "claim" in given else ""
+        if bool(operation) is not bool(claim):
+            raise ProposalError("operation and claim go together: which one, and what it made")
+        if operation:
+            await self._require_mine(operation)
+        await self.rt.ask(self.heard, question, operation=operation, claim=claim)
+        return ASKED
+
+    async def _require_mine(self, operation: str) -> None:
+        records = await self.rt.driver.store.load(operation)
+        if not records or records[0].kind is not Kind.OPERATION or not self._is_mine(records[0]):
+            raise ProposalError(NOT_HERE)
 
     async def _revise(self, arguments: "bytes | Json") -> str:
         given = _taken(arguments, "revise", "turn, steps and drop")
@@ -195,6 +206,8 @@ class ModelTools:
 
 
 _TEXT: Json = {"type": "string"}
+_ASKED: Mapping[str, Json] = {"question": _TEXT, "operation": _TEXT, "claim": _TEXT}
+_ASKS = ("question",)
 
 
 def _object(properties: Mapping[str, Json], *, required: Sequence[str] | None = None) -> Spec:

@@ -1,0 +1,267 @@
+"""An agent's conversation that is long, cut off, or badly told: what a model has of it then."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+import landed
+from landed.agent.compaction import SYSTEM
+from landed.agent.ledger import PINNED
+from landed.agent.messages import AssistantMessage, text_of
+from landed.agent.session import AgentSession, Setting
+from landed.agent.stop import stop_run
+from landed.agent.tool import AgentTool
+from landed.core.errors import ContractError
+from landed.testing.scripted import Request, ScriptedReplies, asks, call, says
+from landed.testing.shapes import shape
+from landed.testing.ticks import Background, driven
+from tests.agent.far import (
+    Far,
+    account_of,
+    asked,
+    conversation,
+    hears,
+    operation_in,
+    result_of,
+)
+
+FRIDAY = asks(call("c1", "reserve", day="Fri"))
+
+
+def forgetful(*replies: AssistantMessage) -> ScriptedReplies:
+    """A model whose summaries keep the request and drop the action."""
+    script = list(replies)
+
+    def reply(request: Request) -> AssistantMessage:
+        if request.system == SYSTEM:
+            return says("The user wants a table on Friday.")
+        return script.pop(0)
+
+    return ScriptedReplies(forever=reply)
+
+
+@pytest.mark.req("K23", "S0-62")
+@pytest.mark.field("E4")
+def test_a_summary_that_drops_an_effect_has_it_pinned_beside_it() -> None:
+    async def told() -> None:
+        far = Far()
+        talk = [says("x" * 2_000) for _ in range(12)]
+        model = forgetful(FRIDAY, says("Booked."), *talk, says("It is booked already: R1."))
+        setting = Setting(window_tokens=17_400)
+        async with conversation(far, model, setting=setting) as session:
+            await hears(session, "Book Friday.")
+            for _ in talk:
+                await hears(session, "Tell me something.")
+            await hears(session, "Go on with the booking.")
+            shown = [text_of(message) for message in asked(model)]
+            assert "The user wants a table on Friday." in shown[0]
+            assert PINNED in shown[0]
+            assert "Booked R1 (Fri)" in shown[0]
+            assert FRIDAY not in asked(model)
+            assert list(far.tables.values()) == ["Fri"]
+            assert await session.log.replay() == list(session.harness.messages)
+
+    asyncio.run(told())
+
+
+@pytest.mark.req("K23")
+def test_what_becomes_known_after_a_summary_is_still_told() -> None:
+    async def told() -> None:
+        far = Far(can_look=False, reply=asyncio.Event())
+        talk = [says("x" * 2_000) for _ in range(12)]
+        model = forgetful(FRIDAY, says("Not known."), *talk, says("Good."))
+        setting = Setting(window_tokens=17_400)
+        async with conversation(far, model, setting=setting) as session:
+            session.effects.patience_s = 0.05
+            await hears(session, "Book Friday.")
+            for _ in talk:
+                await hears(session, "Tell me something.")
+            assert PINNED in text_of(asked(model)[0])
+            far.can_look = True
+            assert far.reply is not None
+            far.reply.set()
+            plans = [id for m in session.harness.messages for id in m.get("tells", {})]
+            async for _ in session.rt.progress(plans[0]):
+                pass
+            await hears(session, "And?")
+            assert "Booked R1 (Fri)" in str(asked(model))
+
+    asyncio.run(told())
+
+
+@pytest.mark.req("S0-55", "S2-73")
+def test_words_that_were_received_and_never_acted_on_are_heard_by_the_next_process(
+    tmp_path: Path,
+) -> None:
+    store = f"sqlite:///{tmp_path}/a.db"
+
+    async def first() -> None:
+        async with landed.open(store, tools=Far().tools()) as rt:
+            await rt.receive("Book Friday.", session="s1", principal="ana")
+
+    async def second() -> None:
+        far = Far()
+        model = ScriptedReplies(FRIDAY, says("Booked."))
+        async with conversation(far, model, store=store) as session:
+            assert await session.unfinished()
+            events = await driven(await session.resume())
+            assert account_of(events)["report"] == "Booked R1 (Fri)."
+            assert not await session.unfinished()
+            assert await driven(await session.resume()) == []
+            assert shape(session.harness.messages) == "U A[c1] R(c1) A"
+
+    asyncio.run(first())
+    asyncio.run(second())
+
+
+@pytest.mark.req("S2-73", "S0-54")
+def test_a_run_that_was_closed_in_its_call_goes_on_in_another_process(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/a.db"
+    far = Far(reply=None)
+
+    async def first() -> None:
+        far.reply = asyncio.Event()
+        async with conversation(far, ScriptedReplies(FRIDAY), store=store) as session:
+            running = asyncio.ensure_future(driven(await session.prompt("Book Friday.")))
+            await far.arrived.wait()
+            running.cancel()
+            await asyncio.wait({running})
+
+    async def second() -> None:
+        far.reply, far.arrived = None, asyncio.Event()
+        model = ScriptedReplies(says("Booked: R1."))
+        async with conversation(far, model, store=store) as session:
+            assert shape(session.harness.messages) == "U A[c1]"
+            events = await driven(await session.resume())
+            assert "Booked R1 (Fri)" in result_of(asked(model), "c1")
+            assert "booked R1 (Fri)" in account_of(events)["report"]
+            assert list(far.tables.values()) == ["Fri"]
+            assert shape(session.harness.messages) == "U A[c1] R(c1) A"
+
+    asyncio.run(first())
+    asyncio.run(second())
+
+
+@pytest.mark.req("S1-28", "S4-51")
+def test_a_call_that_is_sent_again_is_the_same_one() -> None:
+    async def told() -> None:
+        far = Far()
+        again = asks(call("c1", "reserve", day="Fri"), call("c2", "reserve", day="Fri"))
+        model = ScriptedReplies(again, asks(call("c3", "reserve", day="Fri")), says("Booked."))
+        async with conversation(far, model) as session:
+            await hears(session, "Book Friday.")
+            record = session.harness.messages
+            assert list(far.tables.values()) == ["Fri"]
+            assert len({result_of(record, id) for id in ("c1", "c2", "c3")}) == 1
+
+    asyncio.run(told())
+
+
+@pytest.mark.req("S1-28")
+def test_one_delivery_is_acted_on_once() -> None:
+    async def told() -> None:
+        far = Far()
+        model = ScriptedReplies(FRIDAY, says("Booked."))
+        async with conversation(far, model) as session:
+            first = account_of(await hears(session, "Book Friday.", delivery="d1"))
+            again = await hears(session, "Book Friday.", delivery="d1")
+            assert [event["type"] for event in again] == ["account"]
+            assert account_of(again) == first
+            assert len(model.calls) == 2
+            assert list(far.tables.values()) == ["Fri"]
+
+    asyncio.run(told())
+
+
+@pytest.mark.req("S4-44", "S4-42")
+def test_what_touches_the_same_thing_waits_while_nobody_knows() -> None:
+    async def told() -> None:
+        far = Far(can_look=False, reply=asyncio.Event())
+        model = ScriptedReplies(
+            FRIDAY, says("Not known."), asks(call("c2", "reserve", day="Fri")), says("Blocked.")
+        )
+        async with conversation(far, model) as session:
+            session.effects.patience_s = 0.05
+            await hears(session, "Book Friday.")
+            first = result_of(asked(model), "c1")
+            assert "do not" in first.lower()
+            assert "again" not in first.replace("call it again", "").replace("it again", "")
+            await hears(session, "Book Friday!")
+            assert "was not settled" in result_of(asked(model), "c2")
+            assert len(far.tables) == 1
+            assert far.reply is not None
+            far.reply.set()
+
+    asyncio.run(told())
+
+
+@pytest.mark.req("S0-65", "S0-64")
+def test_what_the_person_says_happened_is_settled_by_their_yes_alone() -> None:
+    async def told() -> None:
+        far = Far(can_look=False, reply=asyncio.Event())
+
+        def claims(request: Request):
+            operation = operation_in(str(request.messages))
+            question = "Is Friday booked as R9?"
+            return asks(call("c2", "ask", question=question, operation=operation, claim="R9"))
+
+        model = ScriptedReplies(FRIDAY, claims, says("I asked."))
+        async with conversation(far, model) as session:
+            background = Background(await session.prompt("Book Friday."))
+            await far.arrived.wait()
+            await stop_run(session.harness, background.running)
+            operation = operation_in(result_of(session.harness.messages, "c1"))
+            await hears(session, "Friday is confirmed, they say it's R9.")
+            assert (await session.rt.status(operation)).__class__.__name__ != "Confirmed"
+            await hears(session, "yes")
+            settled = await session.rt.status(operation)
+            assert isinstance(settled, landed.Confirmed)
+            assert settled.result == {"id": "R9"}
+            assert len(model.calls) == 3
+
+    asyncio.run(told())
+
+
+def test_two_tools_of_one_name_are_refused() -> None:
+    async def begun(name: str) -> None:
+        async def execute(arguments, signal=None) -> str:
+            return ""
+
+        tool = AgentTool(name=name, description="", parameters={}, execute=execute)
+        async with conversation(Far(), ScriptedReplies(), setting=Setting(tools=[tool])):
+            pass
+
+    for name in ("reserve", "act"):
+        with pytest.raises(ValueError, match=f"two tools are called '{name}'"):
+            asyncio.run(begun(name))
+
+
+def test_a_registered_tool_may_not_be_called_as_a_verb_is() -> None:
+    @landed.tool(effect="reversible")
+    async def revise(day: str) -> str:
+        """Revise."""
+        return day
+
+    async def begun() -> None:
+        async with landed.open("sqlite://:memory:", tools=[revise]) as rt:
+            await AgentSession.begin(rt, model=ScriptedReplies(), session="s1")
+
+    with pytest.raises(ContractError, match="revise is a verb of the model's"):
+        asyncio.run(begun())
+
+
+def test_a_second_prompt_during_a_run_is_refused_before_anything_is_received() -> None:
+    async def program() -> None:
+        far = Far(reply=asyncio.Event())
+        async with conversation(far, ScriptedReplies(FRIDAY, says("Booked."))) as session:
+            running = asyncio.ensure_future(driven(await session.prompt("Book Friday.")))
+            await far.arrived.wait()
+            with pytest.raises(RuntimeError, match="already running"):
+                await session.prompt("And Saturday.")
+            assert far.reply is not None
+            far.reply.set()
+            await running
+            assert not await session.unfinished()
+
+    asyncio.run(program())
