@@ -5,7 +5,7 @@ import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import landed
 from landed.agent.loop import Account, Event
@@ -19,7 +19,10 @@ SAYS = {"en": {"confirmed": "booked {id} ({day})"}}
 
 @dataclass(slots=True, eq=False)
 class Far:
-    """What the far side holds. `reply` and `request` are events that a send waits for, if given."""
+    """What the far side holds.
+
+    `reply` and `request` are events that a send waits for, `look` one that a lookup waits for.
+    """
 
     tables: dict[str, str] = field(default_factory=dict[str, str])
     texts: list[str] = field(default_factory=list[str])
@@ -28,11 +31,15 @@ class Far:
     request: asyncio.Event | None = None
     reply: asyncio.Event | None = None
     can_look: bool = True
+    look: asyncio.Event | None = None
+    on_interrupt: Literal["finish", "stop_and_resolve"] = "stop_and_resolve"
 
     def tools(self) -> Sequence[object]:
         """Return what an agent may call here."""
 
         async def look(call: Call) -> landed.Found | landed.Absent | landed.NoAnswer:
+            if self.look is not None:
+                await self.look.wait()
             if not self.can_look:
                 return landed.NoAnswer(reason="nobody answers the phone")
             return self._held(call.key)
@@ -51,7 +58,7 @@ class Far:
             keyed="key",
             lookup=look,
             close=close,
-            on_interrupt="stop_and_resolve",
+            on_interrupt=self.on_interrupt,
             says=SAYS,
         )
         async def reserve(day: str, key: str) -> dict[str, str]:

@@ -8,10 +8,14 @@ import landed
 from landed.agent.effects import Seen
 from landed.agent.ledger import CUT_OFF, NEVER_BEGAN, NOTE
 from landed.agent.messages import text_of
+from landed.agent.repair import INTERRUPTED
+from landed.agent.session import AgentSession, Setting
 from landed.agent.stop import stop_run
+from landed.agent.tool import AgentTool
+from landed.core.changes import Record
 from landed.testing.scripted import ScriptedReplies, asks, call, says
 from landed.testing.shapes import shape
-from landed.testing.ticks import Background
+from landed.testing.ticks import Background, ticks
 from tests.agent.far import (
     Far,
     account_of,
@@ -116,6 +120,71 @@ def test_a_hard_stop_leaves_a_hole_that_the_records_fill_and_the_truth_follows()
             assert len(far.tables) == 1
 
     asyncio.run(told())
+
+
+@pytest.mark.req("S2-61", "K2")
+def test_a_cancel_while_a_plan_is_waited_for_stops_it_hard_before_it_goes_on() -> None:
+    async def told() -> None:
+        far = Far(reply=asyncio.Event(), can_look=False, on_interrupt="finish")
+        model = ScriptedReplies(asks(call("c1", "reserve", day="Fri")))
+        async with conversation(far, model) as session:
+            waits = asyncio.Event()
+            session.seen = Seen(progress=lambda progress: waits.set())
+            background = Background(await session.prompt("Book Friday."))
+            await waits.wait()
+            await far.arrived.wait()
+            await ticks(20)
+            assert await stop_run(session.harness, background.running, grace=0) == "hard"
+            (plan,) = await records(session, "plan")
+            (operation,) = await records(session, "operation")
+            assert (plan.state, operation.state) == ("stopping", "unknown")
+
+    asyncio.run(told())
+
+
+async def records(session: AgentSession, kind: str) -> list[Record]:
+    """Return the conversation's records of a kind."""
+    every = await session.rt.driver.reader.records(tenant="default", session="s1")
+    return [record for record in every if record.kind == kind]
+
+
+@pytest.mark.req("K2")
+def test_a_stop_waits_for_a_call_that_has_to_finish_and_tells_what_came_of_it() -> None:
+    async def told() -> None:
+        far = Far(reply=asyncio.Event(), on_interrupt="finish")
+        assert far.reply is not None
+        model = ScriptedReplies(asks(call("c1", "reserve", day="Fri")))
+        async with conversation(far, model) as session:
+            background = Background(await session.prompt("Book Friday."))
+            await far.arrived.wait()
+            session.cancel()
+            await ticks(50)
+            assert not background.running.done()
+            far.reply.set()
+            await background.running
+            assert "Booked R1 (Fri)" in result_of(session.harness.messages, "c1")
+            assert shape(session.harness.messages) == "U A[c1] R(c1) A(aborted)"
+
+    asyncio.run(told())
+
+
+def test_nobody_knows_what_a_tool_without_a_record_did_when_it_was_cut_off() -> None:
+    async def told() -> None:
+        tool = AgentTool(name="build", description="", parameters={}, execute=deaf)
+        model = ScriptedReplies(asks(call("c1", "build")), says("Then not."))
+        async with conversation(Far(), model, setting=Setting(tools=[tool])) as session:
+            background = Background(await session.prompt("Build."))
+            await background.until("tool_execution_start")
+            await stop_run(session.harness, background.running, grace=0)
+            await hears(session, "And?")
+            assert result_of(asked(model), "c1") == INTERRUPTED
+
+    asyncio.run(told())
+
+
+async def deaf(arguments: object, signal: object = None) -> str:
+    await asyncio.Event().wait()
+    return "never"
 
 
 def test_a_call_that_was_cut_off_before_its_record_is_said_not_to_have_begun() -> None:

@@ -121,15 +121,17 @@ def test_a_run_that_was_closed_in_its_call_goes_on_in_another_process(tmp_path: 
     far = Far(reply=None)
 
     async def first() -> None:
-        far.reply = asyncio.Event()
-        async with conversation(far, ScriptedReplies(FRIDAY), store=store) as session:
+        far.reply, far.look = asyncio.Event(), asyncio.Event()
+        model, soon = ScriptedReplies(FRIDAY), landed.Settings(drain_s=0.05)
+        async with conversation(far, model, store=store, settings=soon) as session:
             running = asyncio.ensure_future(driven(await session.prompt("Book Friday.")))
             await far.arrived.wait()
             running.cancel()
             await asyncio.wait({running})
 
     async def second() -> None:
-        far.reply, far.arrived = None, asyncio.Event()
+        far.reply, far.arrived, far.look = None, asyncio.Event(), asyncio.Event()
+        asyncio.get_running_loop().call_later(0.1, far.look.set)
         model = ScriptedReplies(says("Booked: R1."))
         async with conversation(far, model, store=store) as session:
             assert shape(session.harness.messages) == "U A[c1]"
