@@ -8,6 +8,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 DEMO := .venv/.installed-demo
 DEV := .venv/.installed-dev
+SDKS := .venv/.installed-sdks
 CHROMIUM := /usr/bin/chromium
 
 .PHONY: demo test test-services lint lint-mypy lint-pyright bench explore kills chaos clean
@@ -18,7 +19,7 @@ demo: $(DEMO)  ## the main job for real: two processes, a lost reply, a kill, on
 test: lint  ## everything that needs no service or browser, at most ten minutes
 	$(PYTEST) -n 2 -m "not services" --cov --session-timeout=700
 
-test-services: $(DEV) $(CHROMIUM)  ## what needs services, a browser or minutes, at most an hour
+test-services: $(DEV) $(SDKS) $(CHROMIUM)  ## what needs services, a browser or minutes, at most an hour
 	@$(PYTEST) -n 3 --dist worksteal -m services --session-timeout=3500 || { code=$$?; [ $$code -eq 5 ] || exit $$code; \
 	echo "test-services: NO TEST RAN, because none is marked 'services'."; }
 
@@ -57,7 +58,8 @@ clean:  ## the venv and every cache
 
 $(DEMO): EXTRAS := demo
 $(DEV): EXTRAS := test,lint
-$(DEMO) $(DEV): pyproject.toml constraints.txt
+$(SDKS): EXTRAS := anthropic,openai
+$(DEMO) $(DEV) $(SDKS): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
 	touch $@

@@ -111,7 +111,8 @@ async def _send(writer: asyncio.StreamWriter, protocol: Protocol, reply: Reply) 
     lines += [f"{name}: {value}" for name, value in reply.headers.items()]
     head = "\r\n".join([*lines, "transfer-encoding: chunked", "", ""])
     writer.write(head.encode())
-    for chunk in chunks_of(protocol, reply):
+    # An empty chunk would say that nothing follows.
+    for chunk in filter(None, chunks_of(protocol, reply)):
         writer.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
         await writer.drain()
     ended = reply.cut_at is None and reply.silent_at is None

@@ -25,9 +25,10 @@ from landed.agent.providers.dialect import Asked, Dialect
 from landed.agent.providers.draft import Draft, Listener, Maker
 from landed.agent.providers.openai_chat import OPENAI_CHAT
 from landed.agent.providers.openai_responses import OPENAI_RESPONSES
+from landed.agent.providers.over_http import HttpExchange
 from landed.agent.providers.patience import Backoff, Patience
 from landed.agent.providers.secret import Key, check_key, masked, secret_of
-from landed.agent.providers.wire import SilenceError, Wire
+from landed.agent.providers.wire import Exchange, SilenceError, Wire
 from landed.agent.signal import Signal, StoppedError, stopped_text, unless_cancelled
 from landed.agent.tool import ToolSpec
 from landed.agent.validate import transcript_problems
@@ -71,6 +72,7 @@ class ProviderModel:
               how long to wait for what, and how often to try
     transport an httpx2 transport of one's own; it must not retry, and its owner closes it
     now       the clock that the dates of a `Retry-After` are read by, in UTC seconds
+    exchange  who sends instead of httpx2 alone: see `landed.agent.providers.official`
 
     `status` says how the last request ended: a request that was given up here (a Stop, a
     cancellation, a time-out) is `abandoned`, for nobody knows whether it goes on over there.
@@ -92,6 +94,7 @@ class ProviderModel:
         backoff: Backoff | None = None,
         transport: "httpx2.AsyncBaseTransport | None" = None,
         now: Callable[[], float] = time.time,
+        exchange: Exchange | None = None,
     ) -> None:
         self.model = model
         self.status: Status = "unsent"
@@ -102,11 +105,15 @@ class ProviderModel:
         self._patience = patience or Patience()
         self._host = _host_of(url)
         self._wire = Wire(
-            dialect,
-            url.rstrip("/") + dialect.path,
+            exchange
+            or HttpExchange(
+                dialect,
+                url.rstrip("/") + dialect.path,
+                connect_s=self._patience.connect_s,
+                transport=transport,
+            ),
             patience=self._patience,
             backoff=backoff or Backoff(),
-            transport=transport,
             now=now,
         )
 
@@ -203,6 +210,7 @@ class ProviderModel:
         text = json.dumps(self._dialect.body(asked), ensure_ascii=False, allow_nan=False)
         body = text.encode(errors="replace")
         headers = dict(self._dialect.headers) | self._headers
+        secrets += self._wire.secrets()
         secret = await secret_of(self._key)
         if secret:
             secrets.append(secret)
