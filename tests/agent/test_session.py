@@ -202,3 +202,27 @@ def test_a_call_that_was_cut_off_before_its_record_is_said_not_to_have_begun() -
             assert not far.tables
 
     asyncio.run(told())
+
+
+@pytest.mark.req("S0-63")
+def test_what_the_model_says_and_no_record_bears_out_is_shown_and_put_to_it() -> None:
+    async def told() -> None:
+        model = ScriptedReplies(
+            asks(call("c1", "reserve", day="Fri")),
+            says("Your table is booked (R1). I have also refunded 480."),
+            says("I am sorry: nothing was refunded."),
+            says("Your table is booked (R1)."),
+        )
+        async with conversation(Far(), model) as session:
+            account = account_of(await hears(session, "Book Friday."))
+            ((sentence, wrong),) = account["unsupported"]
+            assert "refunded 480" in sentence
+            assert "records" in wrong
+            assert account_of(await hears(session, "Really?"))["unsupported"] == []
+            note = text_of(asked(model)[-2])
+            assert note.startswith(NOTE)
+            assert "refunded 480" in note
+            await hears(session, "And the table?")
+            assert not text_of(asked(model)[-2]).startswith(NOTE)
+
+    asyncio.run(told())

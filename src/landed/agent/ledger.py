@@ -8,6 +8,7 @@ on since it was told of gets a note, and a summary has every effect beside it, w
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 
+from landed.agent.claims import Claim
 from landed.agent.effects import Effects
 from landed.agent.messages import (
     Message,
@@ -102,10 +103,9 @@ async def notes(
     return found
 
 
-def unsupported_note(claims: Sequence[tuple[str, str]]) -> UserMessage:
-    """Return the note about claims (the sentence, what is wrong) that the records don't support."""
-    lines = [f"- “{sentence}”: {wrong}" for sentence, wrong in claims]
-    return user_message("\n".join([NOTE, UNSUPPORTED, *lines]))
+def unsupported_note(claims: Sequence[Claim]) -> UserMessage:
+    """Return the note about what the model's last answer said and the records don't support."""
+    return user_message("\n".join([NOTE, UNSUPPORTED, *(f"- {each.to_model}" for each in claims)]))
 
 
 async def pinned(rt: Runtime, session: str, *, tenant: str) -> str:

@@ -17,6 +17,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from landed.agent.account import account_of
+from landed.agent.claims import Claim
 from landed.agent.compaction import maybe_compact, needs_room
 from landed.agent.effects import Effects, Seen
 from landed.agent.harness import Harness
@@ -88,7 +90,7 @@ class AgentSession:
         self._known: set[str] = set()
         self._heard: Input | None = None
         self._decided: dict[str, Sequence[Question]] = {}
-        self._flagged: Sequence[tuple[str, str]] = ()
+        self._flagged: Sequence[Claim] = ()
         self.effects = Effects(
             rt=rt,
             whose=self._whose,
@@ -248,15 +250,11 @@ class AgentSession:
                 await self.effects.at_rest(plan, for_whom, None)
 
     async def _account(self, heard: Input) -> Account:
-        """Say what the records have of the turn, and what of the last words they don't support."""
-        told = await self.rt.report(heard.turn)
-        return {
-            "turn": heard.turn,
-            "report": told.text,
-            "operations": list(told.operations),
-            "questions": list(told.questions),
-            "unsupported": [],
-        }
+        """Say what the records have of the turn, and keep in mind what they don't bear out."""
+        own = [tool.name for tool in self.setting.tools]
+        told = await account_of(self.rt, heard, self.harness.messages, own=own)
+        self._flagged = told.claims
+        return told.account
 
     # Who answers.
 
