@@ -92,6 +92,12 @@ def test_a_word_of_a_contract_is_known_as_well_as_the_name_of_its_tool() -> None
         assert unsupported(text, ()) == ()
 
 
+def test_the_name_of_a_call_is_no_word_of_a_sentence() -> None:
+    tools = {"put": TOOLS["refund_order"]}
+    assert len(unsupported("It was put there.", (), tools=tools)) == 1
+    assert unsupported("The call was put(what=a).", (), tools=tools) == ()
+
+
 def test_what_was_undone_is_the_original_and_not_what_undid_it() -> None:
     effects = ledger(BOOKED, UNDOING)
     assert [effect.state for effect in effects] == ["undone", "confirmed"]

@@ -141,9 +141,9 @@ def _facts_of_text(text: str) -> Iterator[str]:
         yield f"id:{word.text}"
         yield from (f"id:{part}" for part in _PARTS.findall(word.text))
         yield from _with_looser(_in_a_sentence(word.text, after if after in _HALVES else ""))
-        if _has_digit(word.text):
-            # Also as a mere number: "table 4" of "table-4", "the 4th" of a date.
-            yield from (f"n:{int(part)}" for part in re.findall(r"\d{1,20}", word.text))
+        # Also as a mere number: "table 4" of "table-4", "the 12th" of a date.
+        digits = (part for part in _PARTS.findall(word.text) if re.fullmatch(r"\d{1,20}", part))
+        yield from (f"n:{int(part)}" for part in digits)
 
 
 def _with_looser(readings: frozenset[str]) -> Iterator[str]:

@@ -80,6 +80,7 @@ _COULD_NOT = {
     ),
 }
 _OTHERS = re.compile(r"^(?:\w+ ){0,3}(?:by (?!me\b|us\b|our\b)|por (?:el|la|los|las|su|tu) )")
+_GOING_ON = frozenset(",()[]")
 _STOPS = MODAL | CONDITIONS | SAID
 
 
@@ -226,17 +227,26 @@ def _judged(texts: Sequence[str], at: int, past: Past, last: _Verb | None) -> _V
     if past.is_failing:
         return _Verb(at=at, past=past, is_done=None if rest[:1] == ["to"] else False)
     is_no = _is_no(own) or (joined in ORS and last is not None and last.is_done is False)
-    if form in _PASSIVE and _PASSIVE[form].search(tail):
+    is_no = is_no or not NONE.isdisjoint(rest[:1])  # "I booked nothing."
+    if texts[at] in ("gone", "went"):
+        is_told, is_of_state = rest[:1] == ["through"], True
+    elif form in _PASSIVE and _PASSIVE[form].search(tail):
         is_told, is_of_state = _is_of_now(lead, rest), True
     elif joined and not [text for text in own if text not in SKIPPED]:
-        is_told, is_of_state = _goes_on(texts[:at], last), last is not None and last.is_of_state
-    elif form in _OWN and _OWN[form].search("".join(f"{text} " for text in own[-8:])):
-        is_told = bool(FIRST.intersection(own)) or form != "past" or _stands_alone(rest)
-        is_of_state = False
+        is_told = joined not in ("(", "[") and _goes_on(texts[:at], last)
+        is_of_state = last is not None and last.is_of_state
     else:
-        is_told = form in ("past", "part") and _is_headline(own, rest, last, joined=joined)
-        is_of_state = True
+        is_told, is_of_state = _is_active(own, rest, last, form=form, joined=joined)
     return _Verb(at=at, past=past, is_done=not is_no if is_told else None, is_of_state=is_of_state)
+
+
+def _is_active(
+    own: Sequence[str], rest: Sequence[str], last: _Verb | None, *, form: str, joined: str
+) -> tuple[bool, bool]:
+    """Return whether it is told by whoever did it, or as a headline; and whether as the latter."""
+    if form in _OWN and _OWN[form].search("".join(f"{text} " for text in own[-8:])):
+        return bool(FIRST.intersection(own)) or form != "past" or _stands_alone(rest), False
+    return form in ("past", "part") and _is_headline(own, rest, last, joined=joined), True
 
 
 def _is_of_now(lead: Sequence[str], rest: Sequence[str]) -> bool:
@@ -258,7 +268,7 @@ def _lead(texts: Sequence[str], at: int) -> tuple[list[str], str]:
         text = texts[place]
         if text in PAUSES or (text in NEWS and NOT.isdisjoint(texts[max(0, place - 3) : place])):
             # "Yes, booked" begins anew; "I found one, booked it" goes on.
-            pause = text if text in (",", ")", "]") and place > 2 else ""
+            pause = text if text in _GOING_ON and place > 2 else ""
             break
         lead.append(text)
     lead.reverse()
@@ -339,7 +349,7 @@ def _told(
     lead = [word.text for word in part[max(0, verb.at - 8) : verb.at]]
     following = [word.text for word in part[verb.at + 1 : verb.at + 5]]
     of_all = not verb.is_done and not (
-        NONE.isdisjoint(lead) and NONE_ES.isdisjoint((*lead, *following))
+        NONE.isdisjoint((*lead, *following[:1])) and NONE_ES.isdisjoint((*lead, *following))
     )
     effects = _effects(verb.past, texts, vocabulary)
     if of_all and verb.past.is_anything and not {"nothing", "nada"}.isdisjoint((*lead, *following)):
@@ -370,8 +380,9 @@ def _is_of_account(
 
 
 def _effects(past: Past, texts: Sequence[str], vocabulary: Vocabulary) -> frozenset[str]:
+    """Return what a verb tells of; to have sent a reservation is to have asked for one."""
     own = frozenset({past.effect} if past.effect else ())
-    return own | vocabulary.named(texts) if past.is_light else own
+    return own | vocabulary.named(texts) if past.is_light or "send" in own else own
 
 
 def _up_to(part: Sequence[Word], at: int, before: int) -> list[Word]:
@@ -396,6 +407,6 @@ def _from(part: Sequence[Word], at: int, after: int) -> list[Word]:
         ends = [n for n, word in enumerate(own) if word.text in JOINS or word.text in PAUSES]
         own = own[: ends[-1]] if ends else own
     for place, word in enumerate(own):
-        if word.text in ASIDE:
+        if word.text in ASIDE or word.text in NOT:
             return own[:place]
     return own

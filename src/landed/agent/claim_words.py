@@ -28,7 +28,7 @@ EFFECTS: Mapping[str, tuple[str, str, str]] = {
         "refund reimbursement reembolso devolución",
     ),
     "pay": ("pay transfer wire", "pagar transferir abonar", "payment transfer pago transferencia"),
-    "charge": ("charge collect debit", "cobrar cargar", "charge cobro cargo"),
+    "charge": ("charge debit", "cobrar cargar", "charge cobro cargo"),
     "send": (
         "send email mail text message notify forward resend",
         "enviar mandar notificar avisar reenviar",
@@ -159,14 +159,15 @@ HEDGES = _words(
 HEDGING = (
     *("not sure", "not know", "can not tell", "cannot tell", "not confirm", "not been confirmed"),
     *("not confirmed", "never confirmed", "not received", "not heard", "not verify"),
-    *("no answer", "no reply", "no confirmation"),
+    *("no answer", "no reply", "no confirmation", "no response", "never came", "whether it"),
     *("finding out", "find out", "not certain", "yet to see", "as done", "as sent"),
     *("no sé", "no se sabe", "no puedo comprobar", "no pude confirmar", "sin confirmar"),
     *("no está confirmad", "no he podido confirmar", "se da por", "no lo confirmó", "averiguando"),
     *("sin respuesta", "no he podido comprobar"),
 )
-# Read, not done: from a list, a calendar, a status; or long before.
+# Read, not done: from a list, a calendar, a status; or long before; or a rule.
 SEEN = _words(
+    "automatically usually always automáticamente siempre "
     "according shows show showing see status record records says checked found list listed history "
     "yesterday last ago previously earlier originally since "
     "según muestra consta veo aparece estado ayer pasado pasada hace"
@@ -174,7 +175,7 @@ SEEN = _words(
 NEWS = _words("confirm inform report announce confirmar informar confirmarte decirte")
 """After these a sentence begins anew: "I can confirm that …"."""
 
-NOT = _words("not never unable failed nor neither no sin tampoco ni")
+NOT = _words("not never nunca jamás unable failed nor neither no sin tampoco ni")
 NONE = _words("nothing no none nobody neither")
 NONE_ES = _words("nada ningún ninguna ninguno nadie")
 # With these a no is about something more: "I did not book another one".

@@ -358,8 +358,8 @@ def _has(effect: Effect, named: Named) -> bool:
 def _facts(operation: Operation) -> frozenset[str] | None:
     if erased_on(operation.arguments):
         return None
-    named = {"id": operation.id, "key": operation.key}
-    return frozenset[str]().union(*map(facts_of, (operation.arguments, operation.result, named)))
+    named = {f"id:{name.casefold()}" for name in (operation.id, operation.key)}
+    return facts_of(operation.arguments) | facts_of(operation.result) | named
 
 
 def _both(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
