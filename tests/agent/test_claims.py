@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from landed.agent.claims import CLAIMS, READ_CHARS, Claim, Wrong, effects_of, un
 from landed.core.contract import LANGUAGES, Contract
 from landed.core.operation import Evidence, Operation, Source, State
 from landed.core.operation_record import to_record
+from landed.core.outcome import Refused
 from landed.core.report import report
 from landed.core.sentences import corrected, fact, held, sentence, to_model, to_person
 from tests.agent.claiming import (
@@ -26,6 +28,8 @@ from tests.agent.claiming import (
     an_operation,
     ledger,
 )
+from tests.core.conversation import Conversation, book
+from tests.core.conversation import text as send_text
 
 
 def claims(text: str, over: str, **options: object) -> tuple[Claim, ...]:
@@ -179,6 +183,22 @@ def test_a_report_is_never_flagged_over_its_own_records(
     told = report("T1", [to_record(each) for each in every], TOOLS, language=language).text
     assert unsupported(told, effects, tools=TOOLS) == ()
     assert unsupported(f"{told}\n\nShall I go on?", effects, tools=TOOLS) == ()
+
+
+def test_nor_is_a_report_of_a_change_of_mind_that_came_to_nothing() -> None:
+    """It tells of plans too, of what stays, of what is asked, and of what was never begun."""
+    talk = Conversation()
+    talk.ask(book("Fri"), send_text("Fri"))
+    talk.lands("op-1", "R1")
+    talk.lands("op-2")
+    talk.revise(book("Sat"), send_text("Sat"))
+    talk.reply("op-3", Refused(reason="the table was booked by others"))
+    records = [*talk.store.records.values()]
+    effects = effects_of(talk.operations.values(), talk.contracts)
+    for turn, language in product(("T1", "T2"), LANGUAGES):
+        told = report(turn, records, talk.contracts, language=language).text
+        assert unsupported(told, effects, tools=talk.tools) == (), told
+    assert unsupported("I booked Saturday.", effects, tools=talk.tools) != ()
 
 
 @settings(max_examples=60)
