@@ -13,8 +13,10 @@ from landed.agent.harness import Listener
 from landed.agent.log_lines import Entry, LogError, entry_of, kept, line_of
 from landed.agent.loop import Event
 from landed.agent.messages import Message
+from landed.agent.session_log import SessionLog
 from landed.core.changes import Kind, Record
 from landed.core.session import conversing
+from landed.core.store import Store
 from landed.runtime.runtime import Runtime
 
 PAGE = 500
@@ -61,34 +63,60 @@ class JournalLog:
 
     async def entries(self) -> list[Entry]:
         """Return every entry of the conversation, in order, but for those that were erased."""
-        read: list[Entry] = []
-        for number, record in enumerate(await self._records(), 1):
-            if (line := str(record.frozen["line"])).startswith("{"):
-                read.append(self._entry(line, number))
-        return read
+        return await journal_entries(self.rt.driver.store, session=self.session, tenant=self.tenant)
 
     async def replay(self) -> list[Message]:
         """Return the conversation as it stands: what a harness resumes with."""
         return [message for _, message in kept(self.path, await self.entries())]
 
-    def _entry(self, line: str, number: int) -> Entry:
-        numbered = f'{{"id":"e{number}",{line[1:]}'
-        try:
-            return entry_of(numbered.encode("utf-8", "surrogatepass"), number=number)
-        except ValueError as error:
-            raise LogError(self.path, number, str(error)) from None
 
-    async def _records(self) -> Sequence[Record]:
-        found: list[Record] = []
-        after = 0
-        while True:
-            page = await self.rt.driver.store.session_records(
-                tenant=self.tenant, session=self.session, after=after, limit=PAGE
-            )
-            found += [record for record in page if record.kind is Kind.LINE]
-            if len(page) < PAGE:
-                return found
-            after = page[-1].made
+async def journal_entries(store: Store, *, session: str, tenant: str) -> list[Entry]:
+    """Return the entries of a conversation as a store has it, but for those that were erased.
+
+    Raises `LogError` for a line that this version cannot read.
+    """
+    read: list[Entry] = []
+    for number, record in enumerate(await _lines(store, session=session, tenant=tenant), 1):
+        if (line := str(record.frozen["line"])).startswith("{"):
+            read.append(_entry(line, number, session))
+    return read
+
+
+def export_to(log: SessionLog, entries: Sequence[Entry]) -> int:
+    """Write the entries of a conversation into a new log of JSON lines; return how many.
+
+    They are numbered anew, for a log has no gaps where something was erased. Raises `ValueError`
+    where the file is there already, and what the log raises.
+    """
+    if log.path.exists():
+        raise ValueError(f"{log.path} is there already; name a file that is not")
+    renamed: dict[str, str] = {}
+    for entry in entries:
+        kept_from = entry.get("first_kept_id")
+        body = {name: value for name, value in entry.items() if name != "id"}
+        if kept_from is not None:
+            body["first_kept_id"] = renamed.get(str(kept_from), str(kept_from))
+        renamed[str(entry["id"])] = log.append_entry(body)
+    return len(renamed)
+
+
+def _entry(line: str, number: int, session: str) -> Entry:
+    numbered = f'{{"id":"e{number}",{line[1:]}'
+    try:
+        return entry_of(numbered.encode("utf-8", "surrogatepass"), number=number)
+    except ValueError as error:
+        raise LogError(Path(f"session {session}"), number, str(error)) from None
+
+
+async def _lines(store: Store, *, session: str, tenant: str) -> Sequence[Record]:
+    found: list[Record] = []
+    after = 0
+    while True:
+        page = await store.session_records(tenant=tenant, session=session, after=after, limit=PAGE)
+        found += [record for record in page if record.kind is Kind.LINE]
+        if len(page) < PAGE:
+            return found
+        after = page[-1].made
 
 
 def keep_in(log: JournalLog) -> Listener:

@@ -1,8 +1,9 @@
-"""`landed log`: the log of a conversation, read, checked, and freed of a torn end.
+"""`landed log`: the log of a conversation: read, checked, freed of a torn end, taken from a store.
 
 A line that cannot be read is never passed over, and no command but `repair` changes a log.
 """
 
+import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from landed.cli.opened import Place, named_store, reading
 from landed.cli.shown import show, show_json
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print it as JSON
 
 @click.group()
 def command() -> None:
-    """Show, check or repair the log of a conversation."""
+    """Show, check, repair or export the log of a conversation."""
 
 
 @command.command("show")
@@ -83,6 +85,32 @@ def repair(file: Path, as_json: bool) -> None:
         return
     kept_in = None if repaired.kept_in is None else str(repaired.kept_in)
     show_json({"line": repaired.line, "cut_bytes": repaired.cut_bytes, "kept_in": kept_in})
+
+
+@command.command()
+@click.argument("session")
+@click.argument("file", type=click.Path(path_type=Path))
+@named_store
+@click.option("--tenant", default="default", show_default=True)
+def export(session: str, file: Path, url: str, tenant: str) -> None:
+    """Write the conversation SESSION of a store into a new log FILE; the store is only read."""
+    asyncio.run(_export(session, file, Place(url=url, tenant=tenant, as_json=False, app="")))
+
+
+async def _export(session: str, file: Path, place: Place) -> None:
+    from landed.agent.journal_log import export_to, journal_entries
+    from landed.agent.session_log import SessionLog
+
+    async with reading(place) as auditor:
+        store = auditor.reader.store
+        entries = await journal_entries(store, session=session, tenant=place.tenant)
+    if not entries:
+        raise click.ClickException(f"{place.url} has no conversation of an agent in {session!r}")
+    try:
+        count = export_to(SessionLog(file), entries)
+    except (OSError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+    show(f"{file}: {count} entries of {session}")
 
 
 def _conversation(file: Path) -> "list[tuple[int, Message]]":
