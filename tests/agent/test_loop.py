@@ -68,7 +68,7 @@ def test_a_run_of_two_turns_is_twelve_events() -> None:
     assert events[6].get("result") is record[2]
 
 
-@pytest.mark.req("S2-26")
+@pytest.mark.req("S2-26", "K28")
 def test_a_message_is_in_the_record_when_it_is_announced() -> None:
     record: list = []
     agent = Agent(model=ScriptedReplies(asks(READ_A), says("Done.")), tools=[reading()])
