@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import landed
+from landed.agent.journal_log import JournalLog
 from landed.runtime import auditing
 from tests.console.visiting import Visitors, visited
 
@@ -53,6 +54,15 @@ def test_a_delivery_leads_to_its_place_in_the_conversation() -> None:
         assert place.startswith("/console/sessions/s1?after=")
         page = await there.page(place.removeprefix("/console").split("#")[0])
         assert place.split("#")[1] in {each.attributes.get("id") for each in page.all("li")}
+
+    see(look)
+
+
+def test_what_a_model_was_told_of_it_is_no_place_to_go_to() -> None:
+    async def look(there: Visitors, id: str) -> None:
+        said = JournalLog(there.rt, "s1", tenant="acme")
+        await said.append({"role": "user", "content": f"{id} made R-Fri"})
+        assert await goes_to(there, "R-Fri") == f"/console/operations/{id}"
 
     see(look)
 

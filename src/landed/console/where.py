@@ -24,7 +24,7 @@ _STATES: Mapping[str, str] = {
     Kind.QUESTION: "session.question",
 }
 _STEP = re.compile(r"step ([0-9]+) of")
-_NOWHERE = frozenset({Kind.CONTRACT, Kind.INCARNATION})
+_NOWHERE = frozenset({Kind.CONTRACT, Kind.INCARNATION, Kind.LINE})
 
 
 def page_of(kind: str, id: str) -> str:
