@@ -61,8 +61,9 @@ def test_a_delivery_leads_to_its_place_in_the_conversation() -> None:
 def test_what_a_model_was_told_of_it_is_no_place_to_go_to() -> None:
     async def look(there: Visitors, id: str) -> None:
         said = JournalLog(there.rt, "s1", tenant="acme")
-        await said.append({"role": "user", "content": f"{id} made R-Fri"})
+        line = await said.append({"role": "user", "content": f"{id} made R-Fri"})
         assert await goes_to(there, "R-Fri") == f"/console/operations/{id}"
+        assert await goes_to(there, line) == ""
 
     see(look)
 
