@@ -7,6 +7,7 @@ import pytest
 import landed
 from landed.agent.effects import Seen
 from landed.agent.ledger import CUT_OFF, NEVER_BEGAN, NOTE
+from landed.agent.loop import Limits
 from landed.agent.messages import text_of
 from landed.agent.repair import INTERRUPTED
 from landed.agent.session import AgentSession, Setting
@@ -224,5 +225,30 @@ def test_what_the_model_says_and_no_record_bears_out_is_shown_and_put_to_it() ->
             assert "refunded 480" in note
             await hears(session, "And the table?")
             assert not text_of(asked(model)[-2]).startswith(NOTE)
+
+    asyncio.run(told())
+
+
+@pytest.mark.req("S4-42")
+@pytest.mark.field("A7")
+def test_a_call_that_takes_longer_than_a_tool_may_goes_on_and_is_told_so() -> None:
+    async def told() -> None:
+        far = Far(reply=asyncio.Event())
+        assert far.reply is not None
+        model = ScriptedReplies(
+            asks(call("c1", "reserve", day="Fri")), says("It takes long."), says("It is booked.")
+        )
+        setting = Setting(limits=Limits(tool_s=0.4))
+        async with conversation(far, model, setting=setting) as session:
+            await hears(session, "Book Friday.")
+            first = result_of(asked(model), "c1")
+            assert "being carried out" in first
+            assert "stopped" not in first
+            far.reply.set()
+            (plan,) = await records(session, "plan")
+            async for _ in session.rt.progress(plan.id):
+                pass
+            await hears(session, "And?")
+            assert "Booked R1 (Fri)" in text_of(asked(model)[-2])
 
     asyncio.run(told())

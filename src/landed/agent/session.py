@@ -50,6 +50,7 @@ from landed.core.changes import Kind
 from landed.core.doubt import pause_s
 from landed.core.question import About, Question, QuestionState, question_from
 from landed.core.session import Input, input_of
+from landed.runtime.proposing import PLAN_PATIENCE_S
 from landed.runtime.runtime import Runtime
 
 BUSY = "already running; use steer() or follow_up()"
@@ -97,6 +98,7 @@ class AgentSession:
             stopping=self._is_stopping,
             offered=setting.offered,
             own_names=setting.own_names,
+            patience_s=min(PLAN_PATIENCE_S, setting.limits.tool_s / 2),
             seen=Seen(
                 plan=lambda value: self.seen.plan(value),
                 progress=lambda progress: self.seen.progress(progress),
