@@ -9,6 +9,10 @@ a stop that is heard.
 - A cancelled run stops it hard, and goes on only once that is durable. The call has no result then;
   the records have what became of it.
 - The user's words end only the wait: the plan goes on, and the model decides about it.
+
+Equal calls for the same words are one call, however often a model sends them. The agent's own
+tools are otherwise (`landed.agent.owned`): a command is run again because a file has changed
+meanwhile, so each call of one is its own, as soon as the one before it is over.
 """
 
 import asyncio
@@ -19,14 +23,14 @@ from typing import Any, cast
 
 from landed.agent.messages import ToolCall
 from landed.agent.signal import Signal, StoppedError, to_its_end, unless_cancelled
-from landed.agent.tool import AgentTool, Execute, Telling
+from landed.agent.tool import AgentTool, Execute, Telling, bounded
 from landed.core.act import call_id_of, call_schema, read_plan, revision_id_of
 from landed.core.canonical import Json
 from landed.core.contract import Effect
 from landed.core.errors import ContractError, ProposalError
 from landed.core.key import ask_name
 from landed.core.operation import State
-from landed.core.plan import At, PlanState
+from landed.core.plan import At, Plan, PlanState
 from landed.core.session import Input
 from landed.core.tool import Tool
 from landed.core.value import Answered, PlanValue
@@ -42,6 +46,10 @@ LOOK_S, LOOKS_MOST_S = 0.005, 0.25
 _ON_ITS_WAY = frozenset({State.RECORDED, State.SENT, State.RESENT})
 
 NOT_WAITED_FOR = "The user said something, so this is not waited for; it goes on. "
+_GOES_ON = frozenset(
+    {PlanState.PROPOSED, PlanState.RUNNING, PlanState.IN_DOUBT, PlanState.STOPPING}
+)
+_EQUAL_MAX = 1000  # equal calls for the same words; more are joined to the last of them
 
 Arguments = Mapping[str, Any]
 
@@ -66,6 +74,8 @@ class Effects:
     offered    the names of the registered tools that it may use; None for all
     own_names  whether each of them is also a tool of its own, beside `act`
     stopping   says whether the run itself is to end, and not only the wait for one call
+    nth        says which of the equal calls for the same words a call is, from 1; of None, the one
+               that runs
     """
 
     rt: Runtime
@@ -75,6 +85,7 @@ class Effects:
     own_names: bool = True
     seen: Seen = Seen()
     patience_s: float = PLAN_PATIENCE_S
+    nth: Callable[[ToolCall | None], int] = lambda call: 1
 
     def tools(self) -> tuple[AgentTool, ...]:
         """Return them for a harness; raises `ContractError` for a tool that cannot be shown."""
@@ -101,18 +112,37 @@ class Effects:
     async def plan_of(self, call: ToolCall, heard: Input) -> str:
         """Return the plan that a call of the model made for an input, "" where it made none."""
         try:
-            ask = heard.ask(self._call_id(call))
+            call_id = self._call_id(call)
         except ProposalError:
             return ""
-        name = ask_name(ask)
-        return (await self.rt.driver.store.holders(name)).get(name, "")
+        nth = self.nth(call) if self._is_its_own(call["name"]) else 1
+        return await self._asked(heard, call_id + _again(nth))
 
-    async def told_of(self, plan: str, heard: Input) -> Telling:
-        """Return what a model is told of a plan as it stands."""
+    async def told_of(self, plan: str, heard: Input, *, whole: bool = False) -> Telling:
+        """Return what a model is told of a plan as it stands; `whole`: its first result, too."""
         values: list[PlanValue] = []
         tools = self._model_tools(heard, values)
         text = await tools.call("status", {"id": plan})
+        result = await self._result(plan, heard) if whole else ""
+        if result and result not in text:
+            text = f"{text}\n{result}"
         return Telling(text=text, plans=_states(values))
+
+    async def _result(self, plan: str, heard: Input) -> str:
+        """Return what the first step of a plan came back with, bounded, "" for nothing (yet)."""
+        held = await self._plan(plan, heard)
+        operations = await self.rt.driver.reader.operations(held.places[0].record)
+        return "".join(_whole(operation.result) for operation in operations.values())
+
+    async def _asked(self, heard: Input, call_id: str) -> str:
+        """Return the plan that an input has made under a call id, "" for none."""
+        name = ask_name(heard.ask(call_id))
+        return (await self.rt.driver.store.holders(name)).get(name, "")
+
+    def _is_its_own(self, name: str) -> bool:
+        """Whether each call of a tool is meant for itself, however often it is made."""
+        tool = self.rt.driver.tools.get(name) if name not in VERBS else None
+        return getattr(tool, "each_is_its_own", False) is True
 
     def _registered(self) -> Sequence[Tool]:
         every = self.rt.driver.tools.values()
@@ -127,9 +157,14 @@ class Effects:
         plan = given if name == "act" else _one_step(name, given)
         return call_id_of(read_plan(cast("Json", plan), self._registered()))
 
-    def _model_tools(self, heard: Input, values: list[PlanValue]) -> ModelTools:
+    def _model_tools(self, heard: Input, values: list[PlanValue], *, again: str = "") -> ModelTools:
         return ModelTools(
-            rt=self.rt, heard=heard, offered=self.offered, seen=values.append, patience_s=0.0
+            rt=self.rt,
+            heard=heard,
+            offered=self.offered,
+            seen=values.append,
+            patience_s=0.0,
+            again=again,
         )
 
     def _verb(self, name: str) -> Execute:
@@ -144,7 +179,16 @@ class Effects:
         async def execute(arguments: Arguments, signal: Signal | None = None) -> str | Telling:
             if is_read:
                 return await self._looked_up(tool, arguments, signal)
-            return await self._done("act", _one_step(tool.name, arguments), signal)
+            step = _one_step(tool.name, arguments)
+            if not self._is_its_own(tool.name):
+                return await self._done("act", step, signal, whole=True)
+            try:
+                again, going_on = await self._again(step)
+            except ProposalError as error:
+                return str(error)
+            if going_on:
+                return await self._told(going_on, self.whose(), signal, whole=True)
+            return await self._done("act", step, signal, again=again, whole=True)
 
         return AgentTool(
             name=tool.name,
@@ -158,15 +202,36 @@ class Effects:
         ask = self.whose().ask()
         value = await unless_cancelled(self.rt.perform(tool, arguments, ask=ask), signal)
         if isinstance(value, Answered):
-            whole = json.dumps(value.result, ensure_ascii=False, default=str)
-            return value.text if isinstance(value.result, str | None) else f"{value.text}\n{whole}"
+            whole = _whole(value.result)
+            return value.text if whole in value.text else f"{value.text}\n{whole}"
         return value.text
 
-    async def _done(self, verb: str, arguments: Arguments, signal: Signal | None) -> str | Telling:
+    async def _again(self, step: Mapping[str, Any]) -> tuple[str, str]:
+        """Return by what a call is told apart from equal ones, and the one of them that goes on."""
+        call_id = call_id_of(read_plan(cast("Json", step), self._registered()))
+        heard, nth = self.whose(), self.nth(None)
+        for n in range(nth - 1, 0, -1):
+            if plan := await self._asked(heard, call_id + _again(n)):
+                if (await self._plan(plan, heard)).state in _GOES_ON:
+                    return "", plan
+                break
+        while nth < _EQUAL_MAX and await self._asked(heard, call_id + _again(nth)):
+            nth += 1
+        return _again(nth), ""
+
+    async def _done(
+        self,
+        verb: str,
+        arguments: Arguments,
+        signal: Signal | None,
+        *,
+        again: str = "",
+        whole: bool = False,
+    ) -> str | Telling:
         """Have a verb carried out, wait as long as that goes on, and say how it stands."""
         heard = self.whose()
         values: list[PlanValue] = []
-        tools = self._model_tools(heard, values)
+        tools = self._model_tools(heard, values, again=again)
         try:
             text = await to_its_end(tools.call(verb, cast("Json", arguments)))
         except asyncio.CancelledError:
@@ -176,8 +241,14 @@ class Effects:
         if not values or verb == "status":
             return Telling(text=text, plans=_states(values))
         self.seen.plan(values[-1])
-        opening = await self.at_rest(values[-1].plan, heard, signal)
-        told = await self.told_of(values[-1].plan, heard)
+        return await self._told(values[-1].plan, heard, signal, whole=whole)
+
+    async def _told(
+        self, plan: str, heard: Input, signal: Signal | None, *, whole: bool
+    ) -> Telling:
+        """Wait until a plan is at rest, and say how it stands."""
+        opening = await self.at_rest(plan, heard, signal)
+        told = await self.told_of(plan, heard, whole=whole)
         return Telling(text=opening + told.text, plans=told.plans)
 
     async def at_rest(self, plan: str, heard: Input, signal: Signal | None) -> str:
@@ -185,6 +256,13 @@ class Effects:
 
         A stop stops the plan. A cancel stops it hard, and goes on once that is durable.
         """
+        try:
+            return await self._waited(plan, heard, signal)
+        except asyncio.CancelledError:
+            await to_its_end(self._stopped(plan, heard, signal, hard=True))
+            raise
+
+    async def _waited(self, plan: str, heard: Input, signal: Signal | None) -> str:
         try:
             async with asyncio.timeout(self.patience_s):
                 await unless_cancelled(self._followed(plan, heard), signal)
@@ -194,10 +272,10 @@ class Effects:
             if not self.stopping():
                 return NOT_WAITED_FOR
             await self._stopped(plan, heard, signal)
-        except asyncio.CancelledError:
-            await to_its_end(self._stopped(plan, heard, signal, hard=True))
-            raise
         return ""
+
+    async def _plan(self, plan: str, heard: Input) -> Plan:
+        return await self.rt.driver.reader.plan(plan, tenant=heard.tenant)
 
     async def _followed(self, plan: str, heard: Input) -> None:
         async for progress in self.rt.progress(plan, tenant=heard.tenant):
@@ -211,8 +289,7 @@ class Effects:
         What is out is waited for as its contract says, and no longer than until its doubt is
         durable: finding out goes on without anybody waiting.
         """
-        held = await self.rt.driver.reader.plan(plan, tenant=heard.tenant)
-        if held.state is PlanState.PROPOSED:
+        if (await self._plan(plan, heard)).state is PlanState.PROPOSED:
             return
         await self.rt.stop(
             plan,
@@ -229,7 +306,7 @@ class Effects:
 
     async def _is_out(self, plan: str, heard: Input) -> bool:
         """Whether a call of a plan is on its way, and nobody has given it up."""
-        held = await self.rt.driver.reader.plan(plan, tenant=heard.tenant)
+        held = await self._plan(plan, heard)
         out = [place.record for place in held.places if place.at is At.OUT and place.record]
         operations = await self.rt.driver.reader.operations(*out)
         return any(operation.state in _ON_ITS_WAY for operation in operations.values())
@@ -254,3 +331,19 @@ def _states(values: Sequence[PlanValue]) -> dict[str, str]:
 
 def _one_step(name: str, arguments: Arguments) -> dict[str, Any]:
     return {"steps": [{"tool": name, "arguments": arguments}]}
+
+
+def _again(nth: int) -> str:
+    """Return what is added to the call id of the nth of equal calls."""
+    return f"/{nth}" if nth > 1 else ""
+
+
+def _whole(result: Json) -> str:
+    """Return a result as a model reads it: the text that it is, or its JSON."""
+    if isinstance(result, Mapping) and list(result) == ["output"]:
+        result = result["output"]
+    if result is None:
+        return ""
+    return bounded(
+        result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
+    )

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 
 from landed.agent.claims import Claim
-from landed.agent.effects import Effects
+from landed.agent.effects import VERBS, Effects
 from landed.agent.messages import (
     Message,
     ToolCall,
@@ -68,6 +68,19 @@ def cut_off(messages: Sequence[Message]) -> Iterator[tuple[ToolCall, str]]:
                 yield call, heard
 
 
+def nth_of(messages: Sequence[Message], call: ToolCall) -> int:
+    """Return which of the equal calls for the same words a call of a transcript is, from 1."""
+    nth = 0
+    for message in messages:
+        if message["role"] == "user" and "input" in message:
+            nth = 0
+        for one in calls_of(message):
+            nth += (one["name"], one["arguments"]) == (call["name"], call["arguments"])
+            if one is call:
+                return nth
+    return 1
+
+
 async def closed(effects: Effects, call: ToolCall, heard: Input | None) -> ToolResultMessage:
     """Return the result of a call that was cut off, as the records have it now.
 
@@ -76,7 +89,7 @@ async def closed(effects: Effects, call: ToolCall, heard: Input | None) -> ToolR
     """
     plan = await effects.plan_of(call, heard) if heard is not None else ""
     if plan and heard is not None:
-        told = await effects.told_of(plan, heard)
+        told = await effects.told_of(plan, heard, whole=call["name"] not in VERBS)
         good = all(state in _NO_ERROR for state in told.plans.values())
         result = tool_result(call, CUT_OFF + told.text, is_error=not good)
         return {**result, "synthetic": True, "tells": dict(told.plans)}

@@ -28,6 +28,7 @@ from landed.agent.ledger import (
     cut_off,
     inputs_in,
     notes,
+    nth_of,
     pinned,
     told_states,
     unsupported_note,
@@ -37,6 +38,7 @@ from landed.agent.messages import (
     FAILED,
     AssistantMessage,
     Message,
+    ToolCall,
     UserMessage,
     assistant_message,
     calls_of,
@@ -90,6 +92,7 @@ class AgentSession:
         self._inputs: dict[str, Input] = {}
         self._known: set[str] = set()
         self._heard: Input | None = None
+        self._calling: ToolCall | None = None
         self._decided: dict[str, Sequence[Question]] = {}
         self._flagged: Sequence[Claim] = ()
         self.effects = Effects(
@@ -99,6 +102,7 @@ class AgentSession:
             offered=setting.offered,
             own_names=setting.own_names,
             patience_s=min(PLAN_PATIENCE_S, setting.limits.tool_s / 2),
+            nth=self._nth,
             seen=Seen(
                 plan=lambda value: self.seen.plan(value),
                 progress=lambda progress: self.seen.progress(progress),
@@ -342,8 +346,9 @@ class AgentSession:
         return {record.id: record.state for record in records}
 
     def _follow(self, event: Event) -> None:
-        """Keep in mind whose words the model acts on: a saver, before the one that writes."""
+        """Keep in mind whose words the model acts on, by which call: before the one that writes."""
         message = event.get("message")
+        self._calling = event.get("call", self._calling)
         if event["type"] == "message_end" and message is not None and message["role"] == "user":
             self._heard = self._inputs.get(message.get("input", ""), self._heard)
             self._known |= inputs_in([message])
@@ -355,6 +360,10 @@ class AgentSession:
     def _last_heard(self) -> Input | None:
         users = [m for m in self.harness.messages if m["role"] == "user" and "input" in m]
         return self._inputs.get(users[-1].get("input", "")) if users else None
+
+    def _nth(self, call: ToolCall | None) -> int:
+        called = call or self._calling
+        return 1 if called is None else nth_of(self.harness.messages, called)
 
     def _whose(self) -> Input:
         if self._heard is None:

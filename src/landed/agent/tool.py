@@ -110,7 +110,7 @@ async def run_tool(
         raise
     except Exception as error:
         told = _too_late(deadline_s) if deadline.expired() else failure_text(error)
-        return tool_result(call, _bounded(told), is_error=True)
+        return tool_result(call, bounded(told), is_error=True)
 
 
 def failure_text(error: BaseException) -> str:
@@ -128,8 +128,8 @@ def _too_late(deadline_s: float | None) -> str:
 def _told(call: ToolCall, content: object) -> ToolResultMessage:
     if isinstance(content, Telling):
         tells = dict(content.plans)
-        return {**tool_result(call, _bounded(_text(content.text))), "tells": tells}
-    return tool_result(call, _bounded(_text(content)))
+        return {**tool_result(call, bounded(_text(content.text))), "tells": tells}
+    return tool_result(call, bounded(_text(content)))
 
 
 def _text(content: object) -> str:
@@ -138,7 +138,8 @@ def _text(content: object) -> str:
     return content
 
 
-def _bounded(text: str) -> str:
+def bounded(text: str) -> str:
+    """Return a result as a model is shown it at most, whatever a tool has made of it."""
     whole = text.encode("utf-8", "replace").decode("utf-8")
     kept = head(whole, lines=WHATEVER_FACTOR * RESULT_LINES, size=WHATEVER_FACTOR * RESULT_BYTES)
     return whole if kept.is_whole else f"{kept.text}\n[Cut: {kept.shown} of {kept.total} lines.]"

@@ -64,6 +64,8 @@ class ModelTools:
     seen       is called with each plan as it stands, for the code that shows it to the person: its
                `offer` holds the token, which no model sees
     patience_s how long `act` and `revise` wait for a plan to be over
+    again      tells the plan of an `act` apart from an equal one of the same input, where each is
+               meant for itself; without it, equal plans of one input are one plan
     """
 
     rt: Runtime
@@ -71,6 +73,7 @@ class ModelTools:
     offered: Collection[str] | None = None
     seen: Callable[[PlanValue], object] = _nothing
     patience_s: float = PLAN_PATIENCE_S
+    again: str = ""
 
     def specs(self) -> tuple[Spec, ...]:
         """Return the four as a model is shown them: name, description, parameters (JSON Schema).
@@ -113,7 +116,7 @@ class ModelTools:
 
     async def _act(self, arguments: "bytes | Json") -> str:
         calls = read_plan(arguments, self._tools())
-        ask = self.heard.ask(call_id_of(calls))
+        ask = self.heard.ask(call_id_of(calls) + self.again)
         value = await self.rt.propose(
             calls, ask=ask, origin=self.heard.origin, patience_s=self.patience_s
         )
