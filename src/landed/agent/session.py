@@ -163,10 +163,16 @@ class AgentSession:
             return self._finished(heard)
         return self._run(heard)
 
-    async def steer(self, text: str, *, delivery: str = "") -> None:
-        """Receive what the user says during a run; it goes in as the `steer_mode` says."""
+    async def steer(self, text: str, *, delivery: str = "") -> bool:
+        """Receive what the user says during a run; it goes in as the `steer_mode` says.
+
+        False where the run has ended by then: the words are durable, and `prompt` with the same
+        `delivery` acts on them, or `resume`.
+        """
         heard = await self._received(text, delivery=delivery, origin="user")
-        self.harness.steer(_words(heard))
+        if self.harness.is_running:
+            self.harness.steer(_words(heard))
+        return self.harness.is_running
 
     def cancel(self, by: str = "", reason: str = "") -> None:
         """Ask the run to stop; without one it does nothing. `landed.agent.button` does the rest."""
@@ -175,6 +181,23 @@ class AgentSession:
     async def unfinished(self) -> bool:
         """Whether something was begun, or received, that nobody has answered yet."""
         return _is_open(self.harness.messages) or bool(await self._unheard())
+
+    async def left(self) -> Sequence[Input]:
+        """Return the inputs that nobody has answered yet, oldest first: what `resume` is for."""
+        begun = [self._heard] if self._heard and _is_open(self.harness.messages) else []
+        return [*begun, *await self._unheard()]
+
+    def answer_to(self, turn: str) -> AssistantMessage | None:
+        """Return the last reply to the words of a turn; None without one, or once summed up."""
+        ids = {heard.id for heard in self._inputs.values() if heard.turn == turn}
+        found: AssistantMessage | None = None
+        is_of_it = False
+        for message in self.harness.messages:
+            if message["role"] == "user" and "input" in message:
+                is_of_it = message["input"] in ids
+            elif message["role"] == "assistant" and is_of_it:
+                found = message
+        return found
 
     async def resume(self) -> AsyncGenerator[Event, None]:
         """Return the run that finishes what a process before this one left, oldest first.
@@ -209,8 +232,11 @@ class AgentSession:
         yield {"type": "account", "account": await self._account(heard)}
 
     async def _finished(self, heard: Input) -> AsyncGenerator[Event, None]:
-        """Go on with an input whose words are in the record already; only account for one done."""
-        if _is_open(self.harness.messages):
+        """Go on with an input whose words are in the record already; only account for one done.
+
+        A reply that failed is asked for again; one that somebody stopped is not.
+        """
+        if _is_open(self.harness.messages) or self._has_failed(heard):
             await self._look_back(heard)
             await self._settled(heard)
             run = self.harness.resume(before=await self._before(heard))
@@ -352,6 +378,11 @@ class AgentSession:
         if event["type"] == "message_end" and message is not None and message["role"] == "user":
             self._heard = self._inputs.get(message.get("input", ""), self._heard)
             self._known |= inputs_in([message])
+
+    def _has_failed(self, heard: Input) -> bool:
+        """Whether the record ends with a reply to these words that failed."""
+        last = self.harness.messages[-1]
+        return heard == self._heard and last.get("stop_reason") == "error"
 
     def _is_stopping(self) -> bool:
         signal = self.harness.signal

@@ -15,6 +15,7 @@ COMMANDS = {
     "audit": "landed.cli.audit",
     "backup": "landed.cli.backup",
     "case": "landed.cli.case",
+    "chat": "landed.cli.chat",
     "contract": "landed.cli.contract",
     "demo": "landed.cli.demo",
     "doctor": "landed.cli.doctor",
