@@ -26,6 +26,16 @@ from tests.agent.far import (
     result_of,
 )
 
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.services)])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Name a store that outlives its process: a file, or a database of a server."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/a.db"
+    url: str = request.getfixturevalue("url")
+    return url
+
+
 FRIDAY = asks(call("c1", "reserve", day="Fri"))
 
 
@@ -92,10 +102,8 @@ def test_what_becomes_known_after_a_summary_is_still_told() -> None:
 
 @pytest.mark.req("S0-55", "S2-73")
 def test_words_that_were_received_and_never_acted_on_are_heard_by_the_next_process(
-    tmp_path: Path,
+    store: str,
 ) -> None:
-    store = f"sqlite:///{tmp_path}/a.db"
-
     async def first() -> None:
         async with landed.open(store, tools=Far().tools()) as rt:
             await rt.receive("Book Friday.", session="s1", principal="ana")
@@ -116,8 +124,7 @@ def test_words_that_were_received_and_never_acted_on_are_heard_by_the_next_proce
 
 
 @pytest.mark.req("S2-73", "S0-54")
-def test_a_run_that_was_closed_in_its_call_goes_on_in_another_process(tmp_path: Path) -> None:
-    store = f"sqlite:///{tmp_path}/a.db"
+def test_a_run_that_was_closed_in_its_call_goes_on_in_another_process(store: str) -> None:
     far = Far(reply=None)
 
     async def first() -> None:
