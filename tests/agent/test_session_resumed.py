@@ -7,8 +7,8 @@ import pytest
 
 import landed
 from landed.agent.compaction import SYSTEM
-from landed.agent.ledger import PINNED
-from landed.agent.messages import AssistantMessage, text_of
+from landed.agent.ledger import DECIDED, NOTE, PINNED, is_unanswered
+from landed.agent.messages import AssistantMessage, Message, text_of, user_message
 from landed.agent.session import AgentSession, Setting
 from landed.agent.stop import stop_run
 from landed.agent.tool import AgentTool
@@ -150,6 +150,70 @@ def test_a_run_that_was_closed_in_its_call_goes_on_in_another_process(store: str
 
     asyncio.run(first())
     asyncio.run(second())
+
+
+@pytest.mark.field("D8")
+def test_what_a_person_stopped_hard_is_not_taken_up_by_the_next_process(store: str) -> None:
+    async def first() -> None:
+        far = Far(reply=asyncio.Event())
+        async with conversation(far, ScriptedReplies(FRIDAY), store=store) as session:
+            background = Background(await session.prompt("Book Friday."))
+            await far.arrived.wait()
+            await stop_run(session.harness, background.running, grace=0, by="ana")
+            assert shape(session.harness.messages) == "U A[c1]"
+            assert not await session.unfinished()
+
+    async def second() -> None:
+        model = ScriptedReplies(says("Friday: see the records."))
+        async with conversation(Far(), model, store=store) as session:
+            assert not await session.unfinished()
+            assert await driven(await session.resume()) == []
+            assert model.calls == []
+            await hears(session, "And?")
+            assert shape(session.harness.messages) == "U A[c1] R(c1) U A"
+            assert not await session.unfinished()
+
+    asyncio.run(first())
+    asyncio.run(second())
+
+
+def test_a_note_alone_asks_for_no_answer() -> None:
+    said: Message = {"role": "user", "content": "Hello.", "input": "in-1"}
+    answer = says("Hello.")
+    note = user_message(NOTE)
+    answered: list[list[Message]] = [[], [note], [said, answer], [said, answer, note]]
+    unanswered: list[list[Message]] = [[said], [said, note], [said, FRIDAY]]
+    assert not any(map(is_unanswered, answered))
+    assert all(map(is_unanswered, unanswered))
+
+
+@pytest.mark.req("S1-23")
+@pytest.mark.field("C24")
+def test_a_yes_during_a_run_is_carried_out_by_code_and_the_model_is_told_so() -> None:
+    async def told() -> None:
+        far = Far()
+        waits, goes_on = asyncio.Event(), asyncio.Event()
+
+        async def slow(request: Request) -> AssistantMessage:
+            waits.set()
+            await goes_on.wait()
+            return says("I asked you.")
+
+        model = ScriptedReplies(asks(call("c1", "text", to="Sam")), slow, says("It is sent."))
+        async with conversation(far, model) as session:
+            running = asyncio.ensure_future(driven(await session.prompt("Text Sam.")))
+            await waits.wait()
+            assert await session.steer("yes")
+            goes_on.set()
+            await running
+            shown = text_of(asked(model)[-1])
+            assert shown.startswith("yes\n\n")
+            assert DECIDED in shown
+            assert far.texts == ["Sam"]
+            assert not await session.steer("Too late.", delivery="d9")
+            assert await session.unfinished()
+
+    asyncio.run(told())
 
 
 @pytest.mark.req("S1-28", "S4-51")

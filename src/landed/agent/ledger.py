@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from landed.agent.claims import Claim
 from landed.agent.effects import VERBS, Effects
 from landed.agent.messages import (
+    FAILED,
     Message,
     ToolCall,
     ToolResultMessage,
@@ -20,6 +21,7 @@ from landed.agent.messages import (
     user_message,
 )
 from landed.agent.repair import INTERRUPTED, holes
+from landed.agent.tool import Telling
 from landed.core.changes import Kind
 from landed.core.history import when_it_happened
 from landed.core.operation import State
@@ -28,6 +30,7 @@ from landed.core.session import Input
 from landed.runtime.runtime import Runtime
 
 NOTE = "[A note from the records, not from the user]"
+DECIDED = "The user's answer was carried out already; this is how it stands: "
 CUT_OFF = "The wait for this was cut off; this is what the records have: "
 NEVER_BEGAN = "It was cut off before anything of it was recorded, so nothing was sent."
 PINNED = (
@@ -54,6 +57,26 @@ def inputs_in(messages: Sequence[Message]) -> set[str]:
     """Return the ids of the durable inputs whose words stand in a transcript."""
     users = (message for message in messages if message["role"] == "user")
     return {message["input"] for message in users if "input" in message}
+
+
+def is_unanswered(messages: Sequence[Message]) -> bool:
+    """Whether a record ends before its last words were answered; a note asks for no answer."""
+    said = [*messages]
+    while said and said[-1]["role"] == "user" and "input" not in said[-1]:
+        said.pop()
+    if not said:
+        return False
+    last = said[-1]
+    if last["role"] != "assistant":
+        return True
+    return last["stop_reason"] not in FAILED and bool(calls_of(last))
+
+
+def with_telling(words: UserMessage, telling: Telling) -> UserMessage:
+    """Return the user's words with what the records say of a plan that they decided about."""
+    tells = {**words.get("tells", {}), **telling.plans}
+    content = f"{words['content']}\n\n{NOTE}\n{DECIDED}{telling.text}"
+    return {**words, "content": content, "tells": tells}
 
 
 def cut_off(messages: Sequence[Message]) -> Iterator[tuple[ToolCall, str]]:

@@ -18,6 +18,9 @@ Entry = Mapping[str, Any]
 
 TORN = "it is not one whole JSON object; if it is a torn end, repair_tail cuts it"
 
+STOPPED = "stopped"
+"""The type of an entry that says that nobody is to go on with the last words: a person left it."""
+
 SUMMARY = "Previous conversation summary:\n"
 """What a summary opens with where a model is shown it."""
 
@@ -127,6 +130,10 @@ def _is_compaction(entry: Entry) -> bool:
     return all(isinstance(each, str) for each in told) and isinstance(entry.get("tells", {}), dict)
 
 
+def _is_stop(entry: Entry) -> bool:
+    return isinstance(entry.get("by"), str) and isinstance(entry.get("reason"), str)
+
+
 def _is_repair(entry: Entry) -> bool:
     return isinstance(entry.get("cut_bytes"), int) and isinstance(entry.get("kept_in"), str)
 
@@ -135,4 +142,5 @@ _TYPES: dict[str, Callable[[Entry], bool]] = {
     "message": _is_message,
     "compaction": _is_compaction,
     "repaired": _is_repair,
+    STOPPED: _is_stop,
 }

@@ -15,43 +15,44 @@ what was begun, from the records, and sends nothing twice.
 
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from landed.agent.account import account_of
 from landed.agent.claims import Claim
 from landed.agent.compaction import maybe_compact, needs_room
 from landed.agent.effects import Effects, Seen
-from landed.agent.harness import Harness
+from landed.agent.harness import Harness, Run
+from landed.agent.hearing import Hearing
 from landed.agent.journal_log import JournalLog, keep_in
 from landed.agent.ledger import (
     closed,
     cut_off,
-    inputs_in,
+    is_unanswered,
     notes,
     nth_of,
     pinned,
     told_states,
     unsupported_note,
+    with_telling,
 )
+from landed.agent.log_lines import STOPPED
 from landed.agent.loop import Account, Event, Limits, Model, SteerMode
 from landed.agent.messages import (
-    FAILED,
     AssistantMessage,
     Message,
     ToolCall,
     UserMessage,
     assistant_message,
-    calls_of,
     text_block,
     user_message,
 )
-from landed.agent.signal import Signal, unless_cancelled
+from landed.agent.signal import CancelToken, Signal, to_its_end, unless_cancelled
 from landed.agent.tool import AgentTool, ToolSpec
 from landed.core.approval import approval_from
-from landed.core.changes import Kind
 from landed.core.doubt import pause_s
-from landed.core.question import About, Question, QuestionState, question_from
-from landed.core.session import Input, input_of
+from landed.core.question import About, Question
+from landed.core.session import Input
 from landed.runtime.proposing import PLAN_PATIENCE_S
 from landed.runtime.runtime import Runtime
 
@@ -89,9 +90,8 @@ class AgentSession:
         self.setting = setting
         self.seen = Seen()
         self._model = model
-        self._inputs: dict[str, Input] = {}
-        self._known: set[str] = set()
-        self._heard: Input | None = None
+        self._hearing = Hearing(rt, log, principal=principal)
+        self._is_left = False
         self._calling: ToolCall | None = None
         self._decided: dict[str, Sequence[Question]] = {}
         self._flagged: Sequence[Claim] = ()
@@ -143,9 +143,8 @@ class AgentSession:
         self.harness.subscribe(self._follow)
         self.harness.subscribe(keep_in(log))
         entries = await log.entries()
-        self._known = inputs_in([e["message"] for e in entries if e["type"] == "message"])
-        await self._remember(*inputs_in(self.harness.messages))
-        self._heard = self._last_heard()
+        await self._hearing.begin(entries, self.harness.messages)
+        self._is_left = bool(entries) and entries[-1]["type"] == STOPPED
         return self
 
     async def prompt(
@@ -158,20 +157,22 @@ class AgentSession:
         """
         if self.harness.is_running:
             raise RuntimeError(BUSY)
-        heard = await self._received(text, delivery=delivery, origin=origin)
-        if heard.id in self._known:
-            return self._finished(heard)
-        return self._run(heard)
+        heard = await self._hearing.received(text, delivery=delivery, origin=origin)
+        return self._finished(heard) if self._hearing.is_known(heard) else self._run(heard)
 
     async def steer(self, text: str, *, delivery: str = "") -> bool:
         """Receive what the user says during a run; it goes in as the `steer_mode` says.
 
-        False where the run has ended by then: the words are durable, and `prompt` with the same
-        `delivery` acts on them, or `resume`.
+        A strict yes or no is carried out by code here too; the model is told so with the words, and
+        how that stands. False where the run has ended by then: the words are durable, and `prompt`
+        with the same `delivery` acts on them, or `resume`.
         """
-        heard = await self._received(text, delivery=delivery, origin="user")
+        heard = await self._hearing.received(text, delivery=delivery, origin="user")
+        words = _words(heard)
+        for plan in await self._plans(await self._hearing.answered(heard)):
+            words = with_telling(words, await self.effects.told_of(plan, heard))
         if self.harness.is_running:
-            self.harness.steer(_words(heard))
+            self.harness.steer(words)
         return self.harness.is_running
 
     def cancel(self, by: str = "", reason: str = "") -> None:
@@ -180,16 +181,16 @@ class AgentSession:
 
     async def unfinished(self) -> bool:
         """Whether something was begun, or received, that nobody has answered yet."""
-        return _is_open(self.harness.messages) or bool(await self._unheard())
+        return bool(await self.left())
 
     async def left(self) -> Sequence[Input]:
         """Return the inputs that nobody has answered yet, oldest first: what `resume` is for."""
-        begun = [self._heard] if self._heard and _is_open(self.harness.messages) else []
-        return [*begun, *await self._unheard()]
+        begun = [self._hearing.now] if self._hearing.now and self._is_begun() else []
+        return [*begun, *await self._hearing.unheard()]
 
     def answer_to(self, turn: str) -> AssistantMessage | None:
         """Return the last reply to the words of a turn; None without one, or once summed up."""
-        ids = {heard.id for heard in self._inputs.values() if heard.turn == turn}
+        ids = self._hearing.of_turn(turn)
         found: AssistantMessage | None = None
         is_of_it = False
         for message in self.harness.messages:
@@ -203,19 +204,18 @@ class AgentSession:
         """Return the run that finishes what a process before this one left, oldest first.
 
         What was sent is not sent again: a call that was cut off gets the result that the records
-        have, once what it began has come to rest.
+        have, once what it began has come to rest. What a person stopped is not taken up again.
         """
         if self.harness.is_running:
             raise RuntimeError(BUSY)
         return self._resumed()
 
     async def _resumed(self) -> AsyncGenerator[Event, None]:
-        if _is_open(self.harness.messages) and self._heard is not None:
-            async for event in self._finished(self._heard):
-                yield event
-        for heard in await self._unheard():
-            async for event in self._run(heard):
-                yield event
+        for heard in await self.left():
+            is_known = self._hearing.is_known(heard)
+            async with aclosing(self._finished(heard) if is_known else self._run(heard)) as events:
+                async for event in events:
+                    yield event
 
     # One run.
 
@@ -224,11 +224,9 @@ class AgentSession:
         await self._look_back(heard)
         before = await self._before(heard)
         run = self.harness.prompt(_words(heard), before=before)
-        try:
-            async for event in run:
+        async with aclosing(self._driven(run)) as events:
+            async for event in events:
                 yield event
-        finally:
-            await run.aclose()
         yield {"type": "account", "account": await self._account(heard)}
 
     async def _finished(self, heard: Input) -> AsyncGenerator[Event, None]:
@@ -236,20 +234,38 @@ class AgentSession:
 
         A reply that failed is asked for again; one that somebody stopped is not.
         """
-        if _is_open(self.harness.messages) or self._has_failed(heard):
+        if self._is_begun() or self._has_failed(heard):
             await self._look_back(heard)
             await self._settled(heard)
             run = self.harness.resume(before=await self._before(heard))
-            try:
-                async for event in run:
+            async with aclosing(self._driven(run)) as events:
+                async for event in events:
                     yield event
-            finally:
-                await run.aclose()
         yield {"type": "account", "account": await self._account(heard)}
+
+    async def _driven(self, run: Run) -> AsyncGenerator[Event, None]:
+        """Yield the events of a run; what a person has stopped hard is marked as left."""
+        signal = self.harness.signal
+        try:
+            async for event in run:
+                yield event
+        finally:
+            await run.aclose()
+            if signal is not None and signal.is_cancelled() and self._is_begun():
+                await to_its_end(self._leave(signal))
+
+    async def _leave(self, signal: CancelToken) -> None:
+        """Write down that nobody is to go on with the last words, and who said so."""
+        await self.log.append_entry({"type": STOPPED, "by": signal.by, "reason": signal.reason})
+        self._is_left = True
+
+    def _is_begun(self) -> bool:
+        """Whether the last words were not answered yet, and nobody has stopped that."""
+        return not self._is_left and is_unanswered(self.harness.messages)
 
     async def _look_back(self, heard: Input) -> None:
         """Find out what an input decided, and make room where the conversation needs it."""
-        self._decided[heard.id] = await self._answered(heard)
+        self._decided[heard.id] = await self._hearing.answered(heard)
         window = self.setting.window_tokens
         if window is None or not needs_room(self.harness.messages, window_tokens=window):
             return
@@ -266,7 +282,7 @@ class AgentSession:
         """Return what stands before the next words: results that were cut off, late truth."""
         messages = self.harness.messages
         results = [
-            await closed(self.effects, call, self._inputs.get(input))
+            await closed(self.effects, call, self._hearing.by_id(input))
             for call, input in cut_off(messages)
         ]
         decided = await self._plans(self._decided[heard.id])
@@ -277,7 +293,7 @@ class AgentSession:
     async def _settled(self, heard: Input) -> None:
         """Wait until what a cut-off call began is at rest, so that its result can be the last."""
         for call, input in cut_off(self.harness.messages):
-            for_whom = self._inputs.get(input, heard)
+            for_whom = self._hearing.by_id(input) or heard
             if plan := await self.effects.plan_of(call, for_whom):
                 await self.effects.at_rest(plan, for_whom, None)
 
@@ -299,7 +315,7 @@ class AgentSession:
         /,
     ) -> AssistantMessage:
         """Answer from the records where the user's words decided something, else by the model."""
-        heard = self._heard
+        heard = self._hearing.now
         if heard is None or not self._decided.get(heard.id):
             return await self._model(system, messages, tools, signal)
         questions = self._decided.pop(heard.id)
@@ -331,42 +347,6 @@ class AgentSession:
             looks += 1
             await asyncio.sleep(pause_s(looks))
 
-    # What was said.
-
-    async def _received(self, text: str, *, delivery: str, origin: str) -> Input:
-        heard = await self.rt.receive(
-            text,
-            session=self.log.session,
-            principal=self.principal,
-            tenant=self.log.tenant,
-            delivery=delivery,
-            origin=origin,
-        )
-        self._inputs[heard.id] = heard
-        return heard
-
-    async def _answered(self, heard: Input) -> Sequence[Question]:
-        """Return the questions that an input answered with a strict yes or no, for code to do.
-
-        What was meant is for the model to read, whatever the answer is.
-        """
-        records = await self.rt.driver.reader.records(tenant=heard.tenant, session=heard.session)
-        asked = [question_from(r) for r in records if r.kind is Kind.QUESTION]
-        by_it = [question for question in asked if question.input == heard.id]
-        answers = (QuestionState.YES, QuestionState.NO)
-        return [q for q in by_it if q.state in answers and q.about is not About.UNSURE]
-
-    async def _unheard(self) -> Sequence[Input]:
-        """Return the inputs that were acknowledged, never came into the record, and did nothing."""
-        unacted = await self.rt.unacted(self.log.session, tenant=self.log.tenant)
-        missing = [heard for heard in unacted if heard.id not in self._known]
-        self._inputs.update({heard.id: heard for heard in missing})
-        return missing
-
-    async def _remember(self, *ids: str) -> None:
-        records = await self.rt.driver.reader.load(*ids)
-        self._inputs.update({record.id: input_of(record) for record in records})
-
     async def _states(self, plans: Iterable[str]) -> dict[str, str]:
         records = await self.rt.driver.reader.load(*plans)
         return {record.id: record.state for record in records}
@@ -375,42 +355,28 @@ class AgentSession:
         """Keep in mind whose words the model acts on, by which call: before the one that writes."""
         message = event.get("message")
         self._calling = event.get("call", self._calling)
-        if event["type"] == "message_end" and message is not None and message["role"] == "user":
-            self._heard = self._inputs.get(message.get("input", ""), self._heard)
-            self._known |= inputs_in([message])
+        if event["type"] == "message_end" and message is not None:
+            self._is_left = False
+            self._hearing.follow(message)
 
     def _has_failed(self, heard: Input) -> bool:
         """Whether the record ends with a reply to these words that failed."""
         last = self.harness.messages[-1]
-        return heard == self._heard and last.get("stop_reason") == "error"
+        return heard == self._hearing.now and last.get("stop_reason") == "error"
 
     def _is_stopping(self) -> bool:
         signal = self.harness.signal
         return signal is not None and signal.is_cancelled()
-
-    def _last_heard(self) -> Input | None:
-        users = [m for m in self.harness.messages if m["role"] == "user" and "input" in m]
-        return self._inputs.get(users[-1].get("input", "")) if users else None
 
     def _nth(self, call: ToolCall | None) -> int:
         called = call or self._calling
         return 1 if called is None else nth_of(self.harness.messages, called)
 
     def _whose(self) -> Input:
-        if self._heard is None:
+        if self._hearing.now is None:
             raise RuntimeError("nothing was said yet that an effect could be for")
-        return self._heard
+        return self._hearing.now
 
 
 def _words(heard: Input) -> UserMessage:
     return {**user_message(heard.text), "input": heard.id}
-
-
-def _is_open(messages: Sequence[Message]) -> bool:
-    """Whether a record ends before its last words were answered, and nobody stopped it."""
-    if not messages:
-        return False
-    last = messages[-1]
-    if last["role"] != "assistant":
-        return True
-    return last["stop_reason"] not in FAILED and bool(calls_of(last))
