@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from landed.agent.messages import AssistantMessage, Message, text_of, user_messa
 from landed.agent.session import AgentSession, Setting
 from landed.agent.stop import stop_run
 from landed.agent.tool import AgentTool
+from landed.core.changes import Record
 from landed.core.errors import ContractError
 from landed.testing.scripted import Request, ScriptedReplies, asks, call, says
 from landed.testing.shapes import shape
@@ -338,3 +340,30 @@ def test_a_second_prompt_during_a_run_is_refused_before_anything_is_received() -
             assert not await session.unfinished()
 
     asyncio.run(program())
+
+
+def test_what_a_prompt_reads_does_not_grow_with_what_is_stored() -> None:
+    async def told() -> None:
+        far = Far()
+        model = ScriptedReplies(FRIDAY, says("Booked."), asks(call("c2", "text", to="Sam")))
+        async with conversation(far, model) as session:
+            store = session.rt.driver.store
+            said = [session.log.append(user_message(str(n))) for n in range(1_000)]
+            await asyncio.gather(*said)
+            read: list[int] = []
+            whole = store.session_records
+
+            async def counted(**asked: Any) -> tuple[Record, ...]:
+                page = await whole(**asked)
+                read.append(len(page))
+                return page
+
+            object.__setattr__(store, "session_records", counted)
+            await hears(session, "Book Friday.")
+            await hears(session, "Text Sam.")
+            await hears(session, "yes")
+            assert far.texts == ["Sam"]
+            assert read
+            assert sum(read) < 200
+
+    asyncio.run(told())

@@ -9,11 +9,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from landed.agent.claims import Claim, effects_of, unsupported
+from landed.agent.ledger import told_states
 from landed.agent.loop import Account
 from landed.agent.messages import Message, calls_of, text_of
-from landed.core.changes import Kind
-from landed.core.operation_record import from_record
+from landed.core.operation import Operation
+from landed.core.plan import plan_from
 from landed.core.session import Input
+from landed.core.undo import release_from, release_id
 from landed.runtime.runtime import Runtime
 
 
@@ -35,7 +37,8 @@ async def account_of(
     told = await rt.report(heard.turn)
     last = messages[-1] if messages else None
     says = text_of(last) if last and last["role"] == "assistant" and "tells" not in last else ""
-    claims = await _claims(rt, heard, says, messages, own) if says.strip() else ()
+    operations = await _operations(rt, told.operations, messages) if says.strip() else ()
+    claims = _claims(rt, says, operations, messages, own) if says.strip() else ()
     return Told(
         account={
             "turn": heard.turn,
@@ -48,11 +51,29 @@ async def account_of(
     )
 
 
-async def _claims(
-    rt: Runtime, heard: Input, says: str, messages: Sequence[Message], own: Collection[str]
+async def _operations(
+    rt: Runtime, of_turn: Sequence[str], messages: Sequence[Message]
+) -> Sequence[Operation]:
+    """Return the operations of the turn and of the plans that were told of, and what undid them.
+
+    What is read grows with what the model is shown, and not with what is stored.
+    """
+    reader = rt.driver.reader
+    plans = [plan_from(record) for record in await reader.load(*told_states(messages))]
+    made = [place.record for plan in plans for place in plan.places if place.record]
+    ids = dict.fromkeys([*made, *of_turn])
+    releases = [release_from(record) for record in await reader.load(*map(release_id, ids))]
+    undone_by = [release.undo for release in releases if release.undo]
+    return [*(await reader.operations(*ids, *undone_by)).values()]
+
+
+def _claims(
+    rt: Runtime,
+    says: str,
+    operations: Sequence[Operation],
+    messages: Sequence[Message],
+    own: Collection[str],
 ) -> tuple[Claim, ...]:
-    records = await rt.driver.reader.records(tenant=heard.tenant, session=heard.session)
-    operations = [from_record(record) for record in records if record.kind is Kind.OPERATION]
     called = {call["name"] for message in messages for call in calls_of(message)}
     results = [m for m in messages if m["role"] == "toolResult" and "tells" not in m]
     return unsupported(

@@ -16,6 +16,9 @@ from landed.core.question import About, Question, QuestionState, question_from
 from landed.core.session import Input, input_of
 from landed.runtime.runtime import Runtime
 
+UNIT_MAX = 64
+"""Journal entries behind some words, among which is what they answered: it is of the same unit."""
+
 _ANSWERS = (QuestionState.YES, QuestionState.NO)
 
 
@@ -81,7 +84,10 @@ class Hearing:
 
         What was meant is for the model to read, whatever the answer is.
         """
-        records = await self._rt.driver.reader.records(tenant=heard.tenant, session=heard.session)
-        asked = [question_from(r) for r in records if r.kind is Kind.QUESTION]
+        store = self._rt.driver.store
+        (words,) = await store.load(heard.id)
+        unit = await store.journal(after=words.made, limit=UNIT_MAX)
+        near = await store.load(*dict.fromkeys(entry.id for entry in unit))
+        asked = [question_from(record) for record in near if record.kind is Kind.QUESTION]
         by_it = [question for question in asked if question.input == heard.id]
         return [q for q in by_it if q.state in _ANSWERS and q.about is not About.UNSURE]

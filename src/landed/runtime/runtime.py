@@ -299,7 +299,10 @@ class Runtime(Progressing):
 
     async def _asked(self, heard: Input, text: str) -> str:
         """Return the question of that text which was put for an input, "" for none."""
-        records = await self.driver.reader.records(tenant=heard.tenant, session=heard.session)
+        (words,) = await self.driver.store.load(heard.id)
+        records = await self.driver.reader.records(
+            tenant=heard.tenant, session=heard.session, after=words.made
+        )
         asked = [question_from(r) for r in records if r.kind is Kind.QUESTION]
         return next((q.id for q in asked if (q.turn, q.text) == (heard.turn, text)), "")
 
@@ -315,7 +318,9 @@ class Runtime(Progressing):
     async def _keep_said(self, told: Report) -> None:
         """Keep what was told of a turn, once for each text."""
         (turn,) = await self.driver.store.load(told.turn)
-        every = await self.driver.reader.records(tenant=turn.tenant, session=turn.session)
+        every = await self.driver.reader.records(
+            tenant=turn.tenant, session=turn.session, after=turn.made
+        )
         said = [r for r in every if r.kind is Kind.MESSAGE and r.frozen["turn"] == told.turn]
         if said and said[-1].frozen["text"] == told.text:
             return
