@@ -18,9 +18,9 @@ from landed.cli import stops as shown
 from landed.cli.main import landed
 from landed.testing.stops import scenarios
 from landed.testing.stops.designs import OURS
-from landed.testing.stops.scenario import End, StopScenario
+from landed.testing.stops.ending import End
+from landed.testing.stops.scenario import StopScenario, run
 from landed.testing.stops.scenarios import PAIRS, STOPS, STOPS_BY_NAME
-from landed.testing.stops.stage import run
 
 GOLDEN = Path(__file__).parent / "golden" / "stops"
 WRONG_ONES = [scenario for scenario in STOPS if scenario.line.startswith("WRONG: ")]

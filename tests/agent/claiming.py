@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from landed.agent.claims import Effect, Wrong, effects_of
+from landed.agent.claims.check import Effect, Wrong, effects_of
 from landed.core.contract import Contract
 from landed.core.contract import Effect as Kind
 from landed.core.erased import erased, erased_arguments

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from landed.agent.claims import CLAIMS, READ_CHARS, Claim, Wrong, effects_of, unsupported
+from landed.agent.claims.check import CLAIMS, READ_CHARS, Claim, Wrong, effects_of, unsupported
 from landed.core.contract import LANGUAGES, Contract
 from landed.core.operation import Evidence, Operation, Source, State
 from landed.core.operation_record import to_record

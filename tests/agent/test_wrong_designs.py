@@ -5,9 +5,8 @@ What stands here is what the failure variants say, and not what the scenarios sa
 
 import pytest
 
-from landed.testing.stops.scenario import StopRan
+from landed.testing.stops.scenario import StopRan, run
 from landed.testing.stops.scenarios import PAIRS
-from landed.testing.stops.stage import run
 
 
 def both(variant: str) -> tuple[StopRan, StopRan]:

@@ -8,7 +8,7 @@ and put to the model before it is asked again.
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from landed.agent.claims import Claim, effects_of, unsupported
+from landed.agent.claims.check import Claim, effects_of, unsupported
 from landed.agent.ledger import told_states
 from landed.agent.loop import Account
 from landed.agent.messages import Message, calls_of, text_of

@@ -15,9 +15,7 @@ from landed.core.changes import Kind
 from landed.core.question import About, Question, QuestionState, question_from
 from landed.core.session import Input, input_of
 from landed.runtime.runtime import Runtime
-
-UNIT_MAX = 64
-"""Journal entries behind some words, among which is what they answered: it is of the same unit."""
+from landed.runtime.telling import UNIT_MAX
 
 _ANSWERS = (QuestionState.YES, QuestionState.NO)
 
@@ -86,6 +84,7 @@ class Hearing:
         """
         store = self._rt.driver.store
         (words,) = await store.load(heard.id)
+        # What some words answered is written in one unit with them.
         unit = await store.journal(after=words.made, limit=UNIT_MAX)
         near = await store.load(*dict.fromkeys(entry.id for entry in unit))
         asked = [question_from(record) for record in near if record.kind is Kind.QUESTION]

@@ -8,7 +8,7 @@ on since it was told of gets a note, and a summary has every effect beside it, w
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 
-from landed.agent.claims import Claim
+from landed.agent.claims.check import Claim
 from landed.agent.effects import VERBS, Effects
 from landed.agent.messages import (
     FAILED,

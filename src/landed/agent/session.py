@@ -19,7 +19,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from landed.agent.account import account_of
-from landed.agent.claims import Claim
+from landed.agent.claims.check import Claim
 from landed.agent.compaction import maybe_compact, needs_room
 from landed.agent.effects import Effects, Seen
 from landed.agent.harness import Harness, Run

@@ -30,8 +30,8 @@ def is_one(name: str) -> bool:
 
 def play(name: str, *, as_json: bool, is_plain: bool) -> int:
     """Play one and print it; return the exit status. Raises a usage error for other options."""
+    from landed.testing.stops.scenario import run
     from landed.testing.stops.scenarios import STOPS_BY_NAME
-    from landed.testing.stops.stage import run
 
     if not is_plain:
         raise click.UsageError(NO_MORE.format(name=name))
@@ -47,8 +47,8 @@ def play(name: str, *, as_json: bool, is_plain: bool) -> int:
 
 def every_played() -> "list[StopRan]":
     """Play all of them."""
+    from landed.testing.stops.scenario import run
     from landed.testing.stops.scenarios import STOPS
-    from landed.testing.stops.stage import run
 
     return [run(scenario) for scenario in STOPS]
 

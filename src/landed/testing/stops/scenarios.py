@@ -6,7 +6,8 @@ from functools import partial
 
 from landed.testing.stops import designs, scripts
 from landed.testing.stops.designs import StopDesign
-from landed.testing.stops.scenario import End, StopScenario
+from landed.testing.stops.ending import End
+from landed.testing.stops.scenario import StopScenario
 
 ABORTED = "Operation aborted"
 CUT_OFF = End(records=("U A[c1]",), shown="U A[c1] R(c1 interrupted) U", words="")

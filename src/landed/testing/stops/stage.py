@@ -8,7 +8,6 @@ request that this makes is what the model is shown next.
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from landed.agent.harness import Harness
 from landed.agent.loop import Event, Limits
@@ -17,11 +16,10 @@ from landed.agent.session_log import SessionLog, Sync, persist_to
 from landed.agent.signal import Signal
 from landed.agent.tool import AgentTool, ToolSpec
 from landed.agent.validate import transcript_problems
-from landed.testing.loop import VirtualLoop
 from landed.testing.scripted import Reply, ScriptedReplies, says
 from landed.testing.shapes import shape
 from landed.testing.stops.designs import StopDesign
-from landed.testing.stops.scenario import End, StopRan, StopScenario, TurnLine
+from landed.testing.stops.ending import End, TurnLine
 from landed.testing.ticks import Background, driven, tick, ticks
 from landed.testing.workspace import FakeShell
 
@@ -307,17 +305,3 @@ def _told(message: Message) -> str:
 def _called(call: ToolCall) -> str:
     arguments = ", ".join(f"{name}={value}" for name, value in call["arguments"].items())
     return f"{call['id']} {call['name']}({arguments})"
-
-
-def run(scenario: StopScenario) -> StopRan:
-    """Play a scenario and say how it ended."""
-
-    async def play(folder: Path) -> StopRan:
-        stage = Stage(scenario.design, folder)
-        stage.turns.count()
-        await scenario.script(stage)
-        end = await stage.end()
-        return StopRan(scenario=scenario, lines=tuple(stage.lines), end=end)
-
-    with TemporaryDirectory() as folder, asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(play(Path(folder)))

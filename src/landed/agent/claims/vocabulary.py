@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from string import Formatter
 
-from landed.agent.claim_facts import words_of
-from landed.agent.claim_words import EFFECTS, IRREGULAR, IRREGULAR_ES, LIGHT, NOTHING, READS
+from landed.agent.claims.facts import words_of
+from landed.agent.claims.words import EFFECTS, IRREGULAR, IRREGULAR_ES, LIGHT, NOTHING, READS
 from landed.core.contract import Contract
 
 _ENDINGS = ("ados", "adas", "idos", "idas", "ado", "ada", "ido", "ida")

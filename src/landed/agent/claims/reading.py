@@ -9,9 +9,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from landed.agent.claim_facts import Named, Word, named_in, words_of
-from landed.agent.claim_vocabulary import Past, Vocabulary
-from landed.agent.claim_words import (
+from landed.agent.claims.facts import Named, Word, named_in, words_of
+from landed.agent.claims.vocabulary import Past, Vocabulary
+from landed.agent.claims.words import (
     ASIDE,
     BREAKS,
     CONDITIONS,

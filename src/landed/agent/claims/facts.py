@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
-from landed.agent.claim_words import DAYS, PLACES, SHORT_DAYS, TOTALS, UNITS
+from landed.agent.claims.words import DAYS, PLACES, SHORT_DAYS, TOTALS, UNITS
 from landed.core.canonical import Json
 
 TOKEN_CHARS = 80

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain, islice
 
-from landed.agent.claim_facts import Named, facts_of
-from landed.agent.claim_reading import Told, sentences_of, told_by, told_in
-from landed.agent.claim_vocabulary import Vocabulary, vocabulary_of
-from landed.agent.claim_words import BACK, WORK
+from landed.agent.claims.facts import Named, facts_of
+from landed.agent.claims.reading import Told, sentences_of, told_by, told_in
+from landed.agent.claims.vocabulary import Vocabulary, vocabulary_of
+from landed.agent.claims.words import BACK, WORK
 from landed.core.contract import LANGUAGES, Contract
 from landed.core.erased import erased_on
 from landed.core.operation import Operation, State
