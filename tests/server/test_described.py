@@ -82,7 +82,7 @@ def test_whatever_is_sent_the_answer_is_one_that_is_described(served: Served) ->
     for operation in described:
         if not operation.path.endswith("/events"):
             _drive(operation, served.url)
-    assert len(described) == 28
+    assert len(described) == 29
 
 
 def _drive(operation: Any, url: str) -> None:

@@ -29,6 +29,15 @@ class Pressed(StrEnum):
     """It had been asked already, and is cancelled now."""
 
 
+class Work(StrEnum):
+    """What the agent of a conversation is doing here."""
+
+    IDLE = "idle"
+    AT_WORK = "at_work"
+    STOPPING = "stopping"
+    """It was asked to stop; pressed again, it is cancelled."""
+
+
 class Button:
     """Drives the runs of one conversation, and stops them.
 
@@ -77,6 +86,13 @@ class Button:
         )
         return Pressed.ASKED
 
+    @property
+    def work(self) -> Work:
+        """What it would stop."""
+        if self._running is None or self._running.done():
+            return Work.IDLE
+        return Work.AT_WORK if self._stopping is None else Work.STOPPING
+
     def _is_over(self) -> bool:
         """Whether the run is over, and whoever stops it is through."""
         stopping, running = self._stopping, self._running
@@ -102,6 +118,11 @@ class Buttons:
             yield
         finally:
             del self.of[place]
+
+    def work(self, *, tenant: str, session: str) -> Work | None:
+        """Return what the agent of a conversation does; None where none is led from here."""
+        button = self.of.get((tenant, session))
+        return button.work if button is not None else None
 
     def press(self, *, tenant: str, session: str, by: str = "", reason: str = "") -> Pressed:
         """Press the button of a conversation; `IDLE` where nothing of it runs in this process."""

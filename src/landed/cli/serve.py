@@ -23,6 +23,7 @@ from landed.cli.shown import show
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
+    from landed.agent.button import Buttons
     from landed.console.seal import Link
     from landed.runtime.runtime import Runtime
     from landed.server.auth import Authenticate
@@ -39,7 +40,8 @@ NO_CONSOLE = "there is no console here; for one: pip install 'landed[console]'"
 class Serving:
     """How it is served: who calls, by which names, and the console beside the API.
 
-    `owner` is who has the start-up link where nobody has a token; `secret` seals the cookies.
+    `owner` is who has the start-up link where nobody has a token; `secret` seals the cookies;
+    `buttons` stop the agents that the application runs in this process.
     """
 
     authenticate: "Authenticate | None"
@@ -47,6 +49,7 @@ class Serving:
     owner: str
     console: bool
     secret: bytes
+    buttons: "Buttons | None" = None
 
 
 @click.command()
@@ -98,7 +101,8 @@ def command(
 ) -> None:
     """Serve plans, operations and sessions over HTTP with a console, and carry them out.
 
-    The application may say who calls, with an `authenticate`. Without that or --tokens you are let
+    The application may say who calls, with an `authenticate`, and bring the `buttons` by which its
+    agents are stopped. Without that or --tokens you are let
     into the console by the link that is printed, and whatever calls the API on this machine is an
     agent of yours, which can agree to nothing. --demo has services of its own, and a store that is
     removed afterwards, or the new one that --store names.
@@ -116,6 +120,7 @@ def command(
             owner=owner,
             console=console,
             secret=_secret(secret_file),
+            buttons=None if demo else _buttons(app),
         )
         with _door(host, port, is_safe=authenticate is not None) as door:
             asyncio.run(_serve(serves, serving, door))
@@ -139,6 +144,16 @@ def _authenticate(app: str, tokens: Path | None) -> "Authenticate | None":
     if own is not None and tokens is not None:
         raise click.UsageError("--tokens: the application says by itself who calls")
     return Tokens(file=tokens) if tokens is not None else own
+
+
+def _buttons(app: str) -> "Buttons | None":
+    """Return the buttons that an application offers for the agents that it runs here."""
+    from landed.agent.button import Buttons
+
+    own = getattr(sys.modules[app.partition(":")[0]], "buttons", None)
+    if own is not None and not isinstance(own, Buttons):
+        raise click.UsageError(f"--app: its buttons are no {Buttons.__module__}.Buttons")
+    return own
 
 
 def _secret(file: Path | None) -> bytes:
@@ -194,6 +209,7 @@ def _apps(runtime: "Runtime", serving: Serving) -> "tuple[ASGIApp, str]":
         authenticate=serving.authenticate,
         nobody=Identity(principal=serving.owner, role=Role.AGENT),
         hosts=serving.hosts,
+        buttons=serving.buttons,
     )
     if not serving.console:
         return api, "without the console"
@@ -212,6 +228,7 @@ def _apps(runtime: "Runtime", serving: Serving) -> "tuple[ASGIApp, str]":
         link=link,
         hosts=serving.hosts,
         secret=serving.secret,
+        buttons=serving.buttons,
     )
     return beside(console, api), _way_in(link)
 

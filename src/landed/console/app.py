@@ -14,6 +14,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from landed.agent.button import Buttons
 from landed.console import shown
 from landed.console.door import BODY_MAX, FORM_TYPES, Framed
 from landed.console.pages import PAGES
@@ -43,6 +44,7 @@ def console_app(
     hosts: Collection[str] = (),
     secret: bytes = b"",
     language: str = "",
+    buttons: Buttons | None = None,
 ) -> ASGIApp:
     """Return the console of an open runtime, as an ASGI app that answers below `/console`.
 
@@ -53,6 +55,7 @@ def console_app(
     `owner` in, once; serve such a console on the loopback only. `hosts` are the names it may be
     called by (all, where there are none). Processes with one `secret` take each other's cookies;
     without one a restart signs everybody out. `language` is the runtime's, where none is given.
+    With the `buttons` of the agents of this process (`landed.agent.button`) they can be stopped.
     """
     console = Console(
         rt=rt,
@@ -63,17 +66,22 @@ def console_app(
         language=language or rt.settings.language,
         templates=_templates(),
         pages=tuple(page for page in PAGES if page.nav),
+        buttons=Buttons() if buttons is None else buttons,
     )
-    routes = [_route(console, page) for page in PAGES]
-    static = Mount(f"{ROOT}/static", StaticFiles(directory=HERE / "static"))
-    homes = [Route("/", _home), Route(ROOT, _home)]
-    app = Starlette(routes=[*homes, static, *routes], exception_handlers=_turned(console))
+    app = _routed(console)
 
     def refuse(error: ProblemError) -> Response:
         return problem_page(console, error)
 
     door = Door(app=app, hosts=hosts, body_max=BODY_MAX, types=FORM_TYPES, answer=refuse)
     return Framed(app=door, refuse=refuse)
+
+
+def _routed(console: Console) -> Starlette:
+    routes = [_route(console, page) for page in PAGES]
+    static = Mount(f"{ROOT}/static", StaticFiles(directory=HERE / "static"))
+    homes = [Route("/", _home), Route(ROOT, _home)]
+    return Starlette(routes=[*homes, static, *routes], exception_handlers=_turned(console))
 
 
 def beside(console: ASGIApp, api: ASGIApp) -> ASGIApp:
@@ -136,12 +144,12 @@ async def _visit(console: Console, page: Page, request: Request) -> Visit:
     kept = console.seal.open(cookie_of(request), now=console.now)
     who = await console.known(kept)
     if page.open:
-        here = Here(rt=console.rt, who=who or NOBODY)
+        here = Here(rt=console.rt, who=who or NOBODY, buttons=console.buttons)
         anonymous = Kept(token="", csrf="")
         return Visit(console=console, request=request, here=here, kept=kept or anonymous, form=form)
     if kept is None or who is None:
         raise ProblemError("unauthenticated")
-    here = Here(rt=console.rt, who=who)
+    here = Here(rt=console.rt, who=who, buttons=console.buttons)
     visit = Visit(console=console, request=request, here=here, kept=kept, form=form)
     if page.method != "GET":
         visit.require_csrf()

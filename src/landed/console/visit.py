@@ -18,6 +18,7 @@ from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from landed.agent.button import Buttons
 from landed.console.seal import Kept, Link, Seal
 from landed.console.trials import Trials
 from landed.console.words import WORDS, say
@@ -99,7 +100,7 @@ class Streams:
 class Console:
     """What a console serves; `owner` is who the start-up `link` lets in, where nobody has a token.
 
-    `pages` are those in the navigation.
+    `pages` are those in the navigation, `buttons` those of the agents of this process.
     """
 
     rt: Runtime
@@ -110,6 +111,7 @@ class Console:
     language: str
     templates: Environment
     pages: tuple[Page, ...]
+    buttons: Buttons
     streams: Streams = field(default_factory=Streams)
     trials: Trials = field(default_factory=Trials)
     checking: asyncio.Lock = field(default_factory=asyncio.Lock)

@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
 from landed import __version__
+from landed.agent.button import Buttons
 from landed.core.errors import LandedError
 from landed.runtime.runtime import Runtime
 from landed.server import audit, cases, decisions, operations, plans, sessions, tools
@@ -46,6 +47,7 @@ def http_app(
     body_max: int = BODY_MAX,
     body_s: float = BODY_S,
     streams_max: int = STREAMS_MAX,
+    buttons: Buttons | None = None,
 ) -> ASGIApp:
     """Return the HTTP API of an open runtime, as an ASGI app.
 
@@ -55,7 +57,8 @@ def http_app(
     It runs on the event loop that the runtime was entered on. Without `authenticate` everybody is
     `nobody`, an agent that can agree to nothing; serve such a one on the loopback only. `hosts` are
     the names it may be called by (all, where there are none); a body has at most `body_max` bytes
-    and `body_s` seconds; `streams_max` streams of events are open at once.
+    and `body_s` seconds; `streams_max` streams of events are open at once. With `buttons` a person can
+    stop the agents of this process (`landed.agent.button`).
     """
     app = FastAPI(
         title="landed",
@@ -66,8 +69,17 @@ def http_app(
         responses={"default": {**_ANY, "model": Problem}},
     )
     app.state.served = Served(
-        rt=rt, authenticate=authenticate, nobody=nobody, streams=Streams(streams_max)
+        rt=rt,
+        authenticate=authenticate,
+        nobody=nobody,
+        streams=Streams(streams_max),
+        buttons=Buttons() if buttons is None else buttons,
     )
+    _route(app)
+    return Door(app=app, hosts=hosts, body_max=body_max, body_s=body_s)
+
+
+def _route(app: FastAPI) -> None:
     for part in (tools, plans, decisions, operations, sessions, cases, audit):
         app.include_router(part.router)
     app.add_exception_handler(ProblemError, _problem)
@@ -76,7 +88,6 @@ def http_app(
     app.add_exception_handler(RequestValidationError, _validation)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(Exception, _fault)
-    return Door(app=app, hosts=hosts, body_max=body_max, body_s=body_s)
 
 
 async def _problem(request: Request, error: Any) -> JSONResponse:

@@ -4,13 +4,14 @@ import asyncio
 import re
 from collections.abc import Coroutine, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Annotated, TypeVar
 
 from fastapi import Depends, Path, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from landed.agent.button import Buttons, Pressed
 from landed.core.changes import Kind
 from landed.core.errors import ProposalError
 from landed.core.key import Ask
@@ -62,12 +63,16 @@ class Streams:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """What an app serves; without `authenticate` everybody is `nobody`."""
+    """What an app serves; without `authenticate` everybody is `nobody`.
+
+    `buttons` are those of the conversations that agents of this process lead.
+    """
 
     rt: Runtime
     authenticate: Authenticate | None
     nobody: Identity
     streams: Streams
+    buttons: Buttons
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +86,7 @@ class Here:
     rt: Runtime
     who: Identity
     known: bool = True
+    buttons: Buttons = field(default_factory=Buttons)
 
     async def plan(self, id: str) -> PlanValue:
         """Return a plan of theirs, or one that they administer; raises `ProblemError`."""
@@ -129,6 +135,29 @@ class Here:
             raise absent()
         return session
 
+    async def conversation(self, named: str) -> str:
+        """Return one that there is, and is theirs or administered by them; or `ProblemError`."""
+        first = await self.rt.driver.store.session_records(
+            tenant=self.who.tenant, session=named, limit=1
+        )
+        if not first:
+            raise absent()
+        theirs = principal_of(first[0]) in ("", self.who.principal)
+        if not theirs and not await self.administers():
+            raise absent()
+        return named
+
+    async def stop(self, session: str, *, why: str) -> Pressed:
+        """Press the stop button of a conversation, as a person does; raises `ProblemError`.
+
+        Where no agent of this process leads it, nothing is stopped.
+        """
+        own = await self.conversation(session)
+        self.require(Role.PERSON)
+        return self.buttons.press(
+            tenant=self.who.tenant, session=own, by=self.who.principal, reason=why
+        )
+
     async def ask(self, *, session: str | None, input: str | None, call_id: str = "") -> Ask:
         """Return who wants a call: they, in a conversation, about what they said there."""
         if input is not None:
@@ -168,14 +197,14 @@ async def asking(
     """Return who calls; raises `ProblemError` for whoever that is not known of."""
     served: Served = request.app.state.served
     if served.authenticate is None:
-        return Here(rt=served.rt, who=served.nobody, known=False)
+        return Here(rt=served.rt, who=served.nobody, known=False, buttons=served.buttons)
     token = given.credentials if given is not None else ""
     who = None
     if token.isascii() and 0 < len(token) <= TOKEN_MAX:
         who = await served.authenticate(token)
     if who is None:
         raise ProblemError("unauthenticated", headers={"WWW-Authenticate": "Bearer"})
-    return Here(rt=served.rt, who=who)
+    return Here(rt=served.rt, who=who, buttons=served.buttons)
 
 
 Asking = Annotated[Here, Depends(asking)]

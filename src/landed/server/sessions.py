@@ -5,6 +5,7 @@ from datetime import datetime
 from fastapi import APIRouter
 from pydantic import BaseModel
 
+from landed.agent.button import Pressed
 from landed.core.errors import ProposalError
 from landed.core.history import View
 from landed.server.asking import Asking, Here, Id, plain, whole
@@ -52,6 +53,13 @@ class ReportView(BaseModel):
     questions: list[str]
 
 
+class StopView(BaseModel):
+    """What pressing the stop button of a conversation came to."""
+
+    session: str
+    stop: Pressed
+
+
 @router.post("/{session}/inputs", responses=documented(*BODIES, "key-missing", "key-malformed"))
 async def receive(session: Id, body: InputBody, key: KeyHeader, here: Asking) -> InputView:
     """Make what somebody said durable, and open a turn for it; the same key again is the same.
@@ -90,6 +98,17 @@ async def history(session: Id, here: Asking, view: View = View.CACHE) -> list[It
         )
         for item in items
     ]
+
+
+@router.post("/{session}/stop", responses=documented(*BODIES))
+async def stop(session: Id, body: WhyBody, here: Asking) -> StopView:
+    """Press the stop button of a conversation's agent, as a person: `asked`, then `forced`.
+
+    The first time it is asked, has its grace, and is cancelled then; pressed again, it does not
+    wait. `idle` says that no agent of this server is at work there. Each time it is pressed counts.
+    """
+    pressed = await here.stop(plain(session), why=body.why)
+    return StopView(session=session, stop=pressed)
 
 
 @router.post("/{session}/turns/{turn}/abandon", responses=documented(*BODIES))

@@ -5,6 +5,7 @@ that of the navigation.
 """
 
 from landed.console.pages import (
+    agents,
     audit,
     cases,
     lists,
@@ -29,6 +30,7 @@ PAGES: tuple[Page, ...] = (
     *cases.PAGES,
     *operation.PAGES,
     *session.PAGES,
+    *agents.PAGES,
     *search.PAGES,
     *audit.PAGES,
     *trying.PAGES,

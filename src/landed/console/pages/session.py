@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from landed.console.drawn import Drawn, drawn
+from landed.console.pages.agents import require_session, work_of
 from landed.console.pages.waiting import position
 from landed.console.visit import Page, Visit
 from landed.console.where import HELPERS
@@ -17,11 +18,7 @@ from landed.core.changes import Kind, Record
 from landed.core.history import Item, View
 from landed.core.question import Question, question_from
 from landed.core.report import Report, report
-from landed.runtime.auditing import is_text
-from landed.runtime.listing import principal_of
 from landed.runtime.nearby import learnt
-from landed.server.models import NAME_MAX
-from landed.server.problems import absent
 from landed.testing.timeline import retold
 
 SHOWN = 100  # records of one page
@@ -71,21 +68,9 @@ async def session(visit: Visit) -> Response:
         questions=[question_from(each) for each in records if each.kind is Kind.QUESTION],
         timeline=drawn(told.lines, title=name, say=visit.say),
     )
-    return visit.show("session.html", page="", shown=shown, views=VIEWS, **HELPERS)
-
-
-async def require_session(visit: Visit, name: str) -> None:
-    """Raise `ProblemError` for a conversation that there is not, or that is not theirs."""
-    if not 0 < len(name) <= NAME_MAX or not is_text(name):
-        raise absent()
-    first = await visit.rt.driver.store.session_records(
-        tenant=visit.who.tenant, session=name, limit=1
+    return visit.show(
+        "session.html", page="", shown=shown, views=VIEWS, work=work_of(visit, name), **HELPERS
     )
-    if not first:
-        raise absent()
-    theirs = principal_of(first[0]) in ("", visit.who.principal)
-    if not theirs and not await visit.here.administers():
-        raise absent()
 
 
 def _reports(visit: Visit, records: Sequence[Record]) -> list[Report]:

@@ -3,6 +3,18 @@
 from collections.abc import Mapping
 
 WORDS: Mapping[str, tuple[str, str]] = {
+    "agent": ("The agent", "El agente"),
+    "agent.idle": (
+        "No agent is at work here now.",
+        "Ahora no trabaja aquí ningún agente.",
+    ),
+    "agent.at_work": ("An agent is at work here.", "Un agente está trabajando aquí."),
+    "agent.stopping": (
+        "The agent is stopping…; press again to stop it at once.",
+        "El agente se está parando…; pulse otra vez para pararlo ya.",
+    ),
+    "do.agent.at_work": ("Stop", "Parar"),
+    "do.agent.stopping": ("Stop at once", "Parar ya"),
     "op.title": ("Operation", "Operación"),
     "op.state": ("How it stands", "Cómo está"),
     "op.means.recorded": (
