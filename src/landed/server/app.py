@@ -57,8 +57,8 @@ def http_app(
     It runs on the event loop that the runtime was entered on. Without `authenticate` everybody is
     `nobody`, an agent that can agree to nothing; serve such a one on the loopback only. `hosts` are
     the names it may be called by (all, where there are none); a body has at most `body_max` bytes
-    and `body_s` seconds; `streams_max` streams of events are open at once. With `buttons` a person can
-    stop the agents of this process (`landed.agent.button`).
+    and `body_s` seconds; `streams_max` streams of events are open at once. `buttons` stop the
+    agents of this process (`landed.agent.button`).
     """
     app = FastAPI(
         title="landed",
