@@ -5,6 +5,8 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 # pyright is pinned like everything else: it must not ask the network for a newer one.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+# Else every process that a test starts compiles all of it anew, and so does every collection.
+unexport PYTHONDONTWRITEBYTECODE
 
 DEMO := .venv/.installed-demo
 DEV := .venv/.installed-dev

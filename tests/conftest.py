@@ -1,5 +1,6 @@
 """What every test run shares: the plugins, Hypothesis without chance or stopwatch, a Postgres."""
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,6 +45,11 @@ def url(server: "Server") -> Iterator[str]:
     place = server.database()
     yield place
     server.give_back(place)
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was collected out of each later round for garbage: it stays to the end anyway."""
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -29,6 +29,7 @@ from landed.testing.invoices.switches import COSTS, FAILURES, WRONG, switched
 from landed.testing.invoices.words import LANGUAGES
 from landed.testing.scenario import Ran
 from tests.reading import at, held, texts
+from tests.sampling import sampled
 
 GOLDEN = Path(__file__).parent / "golden" / "invoices"
 NOT_KNOWN = {"en": "Not known yet: I may have emailed", "es": "Aún no se sabe: puede que haya"}
@@ -61,7 +62,7 @@ def test_it_ends_as_described_in_both_languages(scenario: InvoiceScenario, langu
     assert not ran.unwitnessed
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", sampled([1, 2], every=2))
 @pytest.mark.parametrize("scenario", INVOICES, ids=_named)
 def test_it_ends_as_described_on_every_schedule(scenario: InvoiceScenario, seed: int) -> None:
     assert run(scenario, seed=seed).as_described is True
@@ -110,7 +111,7 @@ F1 = {
 
 
 @pytest.mark.req("F1-01", "F1-02", "F1-03", "F1-04", "F1-05", "F1-06", "F1-07", "F1-08")
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", sampled(LANGUAGES, every=2))
 @pytest.mark.parametrize(("name", "switch"), FAILURES, ids=str)
 def test_a_wrong_design_goes_wrong_in_the_way_described_and_ours_does_not(
     name: str, switch: str, language: str
@@ -198,7 +199,7 @@ APPROVED = tuple(filter(_is_worth_it, POINTS[POINTS.index("after:approval_taken"
 
 @pytest.mark.req("S1-41", "S1-44")
 @pytest.mark.fault("X82")
-@pytest.mark.parametrize("point", APPROVED)
+@pytest.mark.parametrize("point", sampled(APPROVED, every=3))
 def test_killed_anywhere_after_the_yes_it_ends_well_or_says_that_it_does_not_know(
     point: str,
 ) -> None:

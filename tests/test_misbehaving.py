@@ -40,7 +40,7 @@ Absorb = Callable[[Operation, Contract, CameBack], Moved | None]
 Doubt = Callable[[Operation, Contract, float], Verdict]
 SPENT = frozenset({"unwanted", "closing", "refused_again"})
 QUIET_S = 2_400.0
-RUNS, FOCUSED_RUNS, MORE_RUNS = 300, 60, 6_000
+RUNS, FOCUSED_RUNS, MORE_RUNS = 150, 60, 6_000
 TRIES = 400  # How many worlds a wrong design may get through before it counts as unnoticed.
 
 

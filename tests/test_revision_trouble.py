@@ -23,7 +23,7 @@ from tests.sampling import sampled
 
 IN_FLIGHT = BY_NAME["revise-in-flight"]
 KILLED_EVERYWHERE = ("revise-in-flight", "fee-consent", "revise-after-text", "replacement-full")
-PARTS = 4
+PARTS = 8
 SUNDAY = "no, Sunday"
 CHANGES = {**wishes.CHANGES, SUNDAY: Change(change={"day": "Sun"})}
 
@@ -41,7 +41,7 @@ def nothing_went_wrong_unseen(caplog: pytest.LogCaptureFixture):
 
 @pytest.mark.req("S0-53", "S0-55", "S0-56", "S0-57", "S0-43")
 @pytest.mark.fault("X05", "X06")
-@pytest.mark.parametrize("part", sampled(range(PARTS), every=4))
+@pytest.mark.parametrize("part", sampled(range(PARTS), every=PARTS))
 @pytest.mark.parametrize("name", KILLED_EVERYWHERE)
 def test_a_crash_at_every_point_ends_in_the_same_world(name: str, part: int) -> None:
     scenario = BY_NAME[name]
@@ -55,7 +55,7 @@ def test_a_crash_at_every_point_ends_in_the_same_world(name: str, part: int) -> 
 @pytest.mark.req("S0-56", "S0-57")
 @pytest.mark.fault("X05", "X06")
 @pytest.mark.parametrize("seed", sampled([None, 3], every=2))
-@pytest.mark.parametrize("name", sampled(KILLED_EVERYWHERE, every=3))
+@pytest.mark.parametrize("name", sampled(KILLED_EVERYWHERE, every=4))
 def test_a_second_crash_while_it_recovers_ends_in_the_same_world(
     name: str, seed: int | None
 ) -> None:

@@ -102,8 +102,12 @@ class Source:
         return self.text.splitlines()
 
     @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text if self.suffix == ".py" else "")
+
+    @cached_property
     def nodes(self) -> list[ast.AST]:
-        return list(ast.walk(ast.parse(self.text))) if self.suffix == ".py" else []
+        return list(ast.walk(self.tree))
 
 
 @dataclass(frozen=True)
@@ -138,7 +142,7 @@ def sources() -> list[Source]:
 def opens_with_a_sentence(source: Source) -> Iterator[Complaint]:
     if source.suffix != ".py" or source.room not in FILE_MAX:
         return
-    docstring = ast.get_docstring(ast.parse(source.text)) or ""
+    docstring = ast.get_docstring(source.tree) or ""
     if not docstring.split("\n\n")[0].rstrip().endswith((".", ":", "!", "?")):
         yield Complaint(source.path, 1, "open with a docstring sentence that says what it is for")
 

@@ -5,7 +5,7 @@ from dataclasses import FrozenInstanceError, fields, replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from landed.core.canonical import canonical, parse
@@ -250,6 +250,7 @@ def test_a_contract_survives_as_values_also_through_json(contract):
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(Contract)])
+@settings(max_examples=settings().max_examples // 5)
 @given(data=st.data())
 def test_every_field_has_a_part_in_the_digest(name, data):
     (kind,) = (each.type for each in fields(Contract) if each.name == name)

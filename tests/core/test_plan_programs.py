@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from landed.core.absorb import Question as Put
@@ -343,7 +343,6 @@ def answered(life: Life) -> None:
 
 @pytest.mark.req("S1-39", "S1-40", "S1-49", "S1-52", "K7", "K21")
 @pytest.mark.parametrize("shape", SHAPES)
-@settings(max_examples=max(200, settings().max_examples))
 @given(program=programs)
 def test_whatever_happens_each_step_happens_once_at_most_and_every_open_state_ends(shape, program):
     life = lived(shape, program)

@@ -33,6 +33,7 @@ from tests.runtime.plan_rig import (
 )
 from tests.runtime.rig import FINE, REFUSED, REPLY_LOST, Rig, Wire
 from tests.runtime.stores import Wrapped
+from tests.sampling import sampled
 
 LOGO = calls("draft", "logo")
 STEPS: Json = {"steps": [{"tool": "draft", "arguments": {"what": "logo"}}]}
@@ -498,7 +499,7 @@ def test_two_sessions_that_touch_one_thing_do_so_one_after_the_other(rig: Rig) -
 @pytest.mark.req("S1-51", "S1-52", "S1-53")
 @pytest.mark.field("D1")
 @pytest.mark.parametrize("dies", [False, True])
-@pytest.mark.parametrize("steps", range(64))
+@pytest.mark.parametrize("steps", sampled(range(64), every=3))
 def test_after_a_stop_from_elsewhere_nothing_is_sent_for_the_first_time(
     steps: int, dies: bool
 ) -> None:
