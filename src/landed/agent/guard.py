@@ -88,13 +88,17 @@ def deny_destructive(name: str, arguments: Arguments) -> str | None:
 
 
 def allow_only(*programs: str) -> Check:
-    """Return a check that lets only these programs run, each alone: no pipe, list or variable."""
+    """Return a check that lets only these programs run, each alone: no pipe, list or variable.
+
+    One that is given with words after it, such as "git status", runs with those words first.
+    """
+    openings = [program.split() for program in programs if program.split()]
     allowed = ", ".join(sorted(programs)) or "none"
 
     def check(name: str, arguments: Arguments) -> str | None:
         command = arguments.get("command")
         words = _words(command) if isinstance(command, str) else None
-        if words and words[0] in programs:
+        if words and any(words[: len(opening)] == opening for opening in openings):
             return None
         what = repr(words[0]) if words else "a command of more than one plain program"
         return (

@@ -35,6 +35,18 @@ class LiveRenderer:
         # What runs now stands below all that was printed, and is gone when nothing runs.
         self._below = Live(console=self._console, refresh_per_second=8, transient=True)
         self._last: AssistantMessage | None = None
+        self._progress = self._typed = ""
+        self._is_asking = False
+
+    def say(self, text: str) -> None:
+        """Print something that is no event, above what runs."""
+        self._print(text)
+
+    def below(self, *, progress: str | None = None, typed: str | None = None) -> None:
+        """Show under all else how a plan comes on, and what somebody types during the run."""
+        self._progress = self._progress if progress is None else progress
+        self._typed = self._typed if typed is None else typed
+        self._draw()
 
     def render(self, event: Event) -> None:
         """Draw what the event adds; what it is not about stays as it is."""
@@ -45,6 +57,9 @@ class LiveRenderer:
                 self._start(call)
             else:
                 self._end(call, event.get("result"))
+        if event["type"] in ("turn_start", "turn_end"):
+            self._is_asking = event["type"] == "turn_start"
+            self._draw()
         if event["type"] == "agent_end":
             self._rest()
 
@@ -61,6 +76,8 @@ class LiveRenderer:
             self._print(message["content"], style="bold", before="> ")
         elif message["role"] == "assistant":
             self._last = message
+            self._is_asking = False
+            self._draw()
             if text := text_of(message).strip():
                 self._print(text)
 
@@ -79,18 +96,24 @@ class LiveRenderer:
             self._print(_short(result["content"]), style="red", before="  ")
 
     def _draw(self) -> None:
+        from rich.console import Group
         from rich.spinner import Spinner
         from rich.text import Text
 
-        if not self._running:
+        names = " · ".join(self._running.values()) or ("…" if self._is_asking else "")
+        told = [f"  {line(self._progress)}"] if self._progress else []
+        told += [f"> {line(self._typed)}"] if self._typed else []
+        if not names and not told:
             self._below.stop()
             return
-        names = Text(" · ".join(self._running.values()))
-        self._below.update(Spinner("dots", text=names))
+        shown = Group(Spinner("dots", text=Text(names)), *map(Text, told))
+        self._below.update(shown, refresh=self._below.is_started)
         self._below.start(refresh=True)
 
     def _rest(self) -> None:
         self._running.clear()
+        self._progress = self._typed = ""
+        self._is_asking = False
         self._below.stop()
 
     def _print(self, text: str, *, style: str = "", before: str = "") -> None:

@@ -71,6 +71,12 @@ WINDOW_TOKENS = 100_000
 )
 @click.option("--no-files", is_flag=True, help="Without tools for files and commands.")
 @click.option(
+    "--allow",
+    multiple=True,
+    metavar="PROGRAM",
+    help="Runs without asking, such as 'git status'; also write and edit. May be given again.",
+)
+@click.option(
     "--window",
     default=WINDOW_TOKENS,
     show_default=True,
@@ -112,16 +118,19 @@ def command(
 ) -> None:
     """Talk with an agent, whose calls with effects are operations of the application.
 
+    Enter sends, also while it works; Esc or Ctrl-C stops it, again at once; Ctrl-D leaves.
     A yes is read by code, strictly. With -p it exits with 0 once it is answered and nothing is
     open, with 1 when that failed or was stopped, and with 3 where something waits for a yes or is
     not known yet.
     """
     if resume and text:
         raise click.UsageError("--resume says nothing: leave out either it or -p")
-    if text is None and not resume:
-        raise click.UsageError("say what with -p TEXT, or finish what was left with --resume")
     is_store_said = ctx.get_parameter_source("url") is ParameterSource.COMMANDLINE
     asked = _asked(is_store_said=is_store_said, **given)
+    if text is None and not resume:
+        from landed.cli.chatting.terminal import chat
+
+        raise SystemExit(asyncio.run(chat(asked, as_json=as_json)))
     from landed.cli.chatting.once import once
 
     raise SystemExit(asyncio.run(once(asked, text or "", delivery=delivery, as_json=as_json)))

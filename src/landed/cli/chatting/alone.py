@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Sequence
 
 from landed.agent.compaction import maybe_compact, needs_room
+from landed.agent.effects import Seen
 from landed.agent.harness import Harness
 from landed.agent.loop import Account, Event, Model
 from landed.agent.messages import FAILED, AssistantMessage, calls_of, text_of
@@ -32,6 +33,9 @@ class Alone:
             self.harness.steer(text)
             return True
         return False
+
+    def watch(self, seen: Seen) -> None:
+        """Do nothing: there are no plans."""
 
     async def left(self) -> Sequence[str]:
         """Return the words that the log ends with, where nobody has answered them yet."""

@@ -86,7 +86,8 @@ class Asked:
     """How a conversation is opened and led.
 
     place      where it is kept: `store` is "" where it has none, `log` None where it has
-    folder     where the model may read, None where it may not
+    folder     where the model may use files and commands, None where it may not
+    allow      programs that it runs there without asking; `write` and `edit` too
     grace_s    how long a run may take to answer a stop, in seconds
     window     tokens that the model can be shown; room is made before there are more
     """
@@ -97,6 +98,7 @@ class Asked:
     principal: str
     app: str
     folder: Path | None
+    allow: tuple[str, ...]
     grace_s: float
     window: int
 

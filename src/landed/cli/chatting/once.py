@@ -2,8 +2,7 @@
 
 import signal
 import uuid
-
-import click
+from collections.abc import Callable
 
 from landed.agent.loop import Account, Event
 from landed.agent.messages import text_of
@@ -11,8 +10,8 @@ from landed.agent.render import FinalTextRenderer, JsonRenderer, failure_of
 from landed.cli.chatting.asked import Asked
 from landed.cli.chatting.driving import ENDS, Driving, heeding
 from landed.cli.chatting.opening import talking
+from landed.cli.chatting.showing import note
 from landed.cli.shown import show
-from landed.core.visible import line
 
 ANSWERED, FAILED, WAITS = 0, 1, 3
 """The exit statuses; 2 is click's, for a command that makes no sense."""
@@ -60,9 +59,16 @@ async def _ended(driving: Driving, *, as_json: bool) -> int:
     for each in driving.accounts:
         for sentence, wrong in each["unsupported"]:
             note(f"the records do not bear this out: “{sentence}”: {wrong}")
+    return await status_of(driving, note)
+
+
+async def status_of(driving: Driving, say: Callable[[str], None]) -> int:
+    """Return the exit status of all that was driven, and say what of it is open."""
+    account = driving.accounts[-1] if driving.accounts else None
+    answer = driving.talk.answer(account)
     waits = [one for each in driving.accounts for one in await driving.talk.still_open(each)]
     for one in dict.fromkeys(waits):
-        note(one)
+        say(one)
     if driving.is_pressed or (answer is not None and failure_of(answer)):
         return FAILED
     return WAITS if waits else ANSWERED
@@ -72,8 +78,3 @@ def _says_more(account: Account, answer: str) -> bool:
     """Whether the report has something that was not just said, word for word."""
     has_effects = account["operations"] or account["questions"]
     return bool(has_effects) and account["report"] != answer
-
-
-def note(text: str) -> None:
-    """Say something beside the answer, on standard error."""
-    click.echo(line(text), err=True)

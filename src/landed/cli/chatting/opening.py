@@ -3,22 +3,25 @@
 import fcntl
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
+from landed.agent.bash import LocalShell
 from landed.agent.briefing import build_system_prompt, discover_project_files
-from landed.agent.files import Folder, read_tool
+from landed.agent.files import Folder, edit_tool, read_tool, write_tool
 from landed.agent.harness import Harness
 from landed.agent.loop import Model
+from landed.agent.owned import as_tool, bash_operation, value_errors_refuse
 from landed.agent.session import AgentSession, Setting
 from landed.agent.session_log import SessionLog
 from landed.agent.tool import AgentTool
 from landed.cli.chatting.alone import Alone
 from landed.cli.chatting.asked import Asked
 from landed.cli.chatting.talks import Talk, WithEffects
-from landed.cli.opened import app_of, running
+from landed.cli.opened import App, app_of, running
 
 
 @asynccontextmanager
@@ -35,7 +38,7 @@ async def talking(asked: Asked) -> AsyncGenerator[Talk, None]:
         if asked.place.log is not None:
             yield _alone(asked, asked.place.log, model)
             return
-        rt = await stack.enter_async_context(running(asked.place.store, app_of(asked.app)))
+        rt = await stack.enter_async_context(running(asked.place.store, _app(asked)))
         tools = _own_tools(asked)
         try:
             session = await AgentSession.begin(
@@ -63,6 +66,28 @@ def _alone(asked: Asked, file: Path, model: Model) -> Alone:
 
 def _own_tools(asked: Asked) -> Sequence[AgentTool]:
     return [read_tool(Folder(asked.folder))] if asked.folder is not None else []
+
+
+def _app(asked: Asked) -> App:
+    """Return the application, with the chat's own tools that change something.
+
+    A write replaces what was there, so that it asks unless it is allowed, as a command does.
+    """
+    app = app_of(asked.app)
+    if asked.folder is None:
+        return app
+    folder = Folder(asked.folder)
+    written = [
+        as_tool(
+            tool,
+            effect="irreversible",
+            risk="safe" if tool.name in asked.allow else "confirm",
+            raises=value_errors_refuse,
+        )
+        for tool in (write_tool(folder), edit_tool(folder))
+    ]
+    bash = bash_operation(LocalShell(asked.folder), allow=asked.allow)
+    return replace(app, tools=(*app.tools, *written, bash))
 
 
 def _system(asked: Asked, tools: Sequence[AgentTool]) -> str:

@@ -6,6 +6,7 @@ Both offer the same verbs, so that a terminal and a script need not know which t
 from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
+from landed.agent.effects import Seen
 from landed.agent.harness import Harness
 from landed.agent.loop import Account, Event
 from landed.agent.messages import AssistantMessage
@@ -31,6 +32,10 @@ class Talk(Protocol):
 
     async def steer(self, text: str, *, delivery: str) -> bool:
         """Say something during a run; False where it has ended, and `hear` is what is left."""
+        ...
+
+    def watch(self, seen: Seen) -> None:
+        """Tell somebody of plans as they stand, and how they come on."""
         ...
 
     async def left(self) -> Sequence[str]:
@@ -69,6 +74,10 @@ class WithEffects:
     async def steer(self, text: str, *, delivery: str) -> bool:
         """Say something during a run; False where it has ended, and `hear` is what is left."""
         return await self.session.steer(text, delivery=delivery)
+
+    def watch(self, seen: Seen) -> None:
+        """Tell somebody of plans as they stand, and how they come on."""
+        self.session.seen = seen
 
     async def left(self) -> Sequence[str]:
         """Return the words that nobody has answered yet, oldest first."""

@@ -1,0 +1,230 @@
+"""`landed chat` on a real terminal (tmux): steered, stopped, asked, and put back."""
+
+import asyncio
+import os
+import shlex
+import shutil
+import signal
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from landed.agent.messages import text_of
+from landed.testing.provider import Called, Reply, ScriptedProvider
+from landed.testing.shapes import shape
+from tests.cli.chatting import BOOKS, HANGS, MAX_S, TEXTS, Chat, ended, problems
+
+TMUX = "/usr/bin/tmux"
+LOOKS = 400
+LOOK_S = 0.05
+
+pytestmark = pytest.mark.services
+
+
+class Screen:
+    """A terminal of tmux with a shell in it, on a server of its own."""
+
+    def __init__(self, chat: Chat) -> None:
+        self.chat = chat
+        self._socket = str(chat.directory / "tmux")
+
+    async def tmux(self, *words: str) -> str:
+        process = await asyncio.create_subprocess_exec(
+            TMUX,
+            *("-S", self._socket, "-f", "/dev/null", *words),
+            env={
+                **self.chat.environment,
+                "TERM": "xterm-256color",
+                "PS1": "$ ",
+                "LC_ALL": "C.UTF-8",
+            },
+            stdout=asyncio.subprocess.PIPE,
+        )
+        said, _ = await process.communicate()
+        return said.decode()
+
+    async def types(self, text: str, *keys: str) -> None:
+        """Type a text, and then press keys by their names."""
+        if text:
+            await self.tmux("send-keys", "-t", "chat", "-l", text)
+        if keys:
+            await self.tmux("send-keys", "-t", "chat", *keys)
+
+    async def shows(self, text: str) -> str:
+        """Wait until the terminal shows a text, and return all that it shows."""
+        for _ in range(LOOKS):
+            if text in (seen := await self.tmux("capture-pane", "-p", "-t", "chat", "-S", "-200")):
+                return seen
+            await asyncio.sleep(LOOK_S)  # tmux has no bell for what a pane shows.
+        raise AssertionError(f"{text!r} is not on the terminal:\n{seen}")
+
+    async def leaves(self) -> None:
+        """Leave the chat by Ctrl-D, and see that the shell's terminal is as it was."""
+        await self.types("", "C-d")
+        await self.shows("leaving;")
+        await self.shows("ended 0")
+        await self.types("stty -a", "Enter")
+        assert " icanon" in await self.shows("icanon")
+        assert " echo " in await self.shows("iexten")
+
+
+@asynccontextmanager
+async def at_terminal(
+    directory: Path, *replies: Reply, more: tuple[str, ...] = ()
+) -> AsyncGenerator[Screen]:
+    """Start the chat in a terminal, and wait until one can type."""
+    async with ScriptedProvider(*replies) as provider:
+        chat = Chat(directory=directory, provider=provider)
+        screen = Screen(chat)
+        command = shlex.join(chat.command(*more))
+        (directory / "run").write_text(f"{command}; echo ended $?\n")
+        await screen.tmux(
+            "new-session", "-d", "-s", "chat", "-x", "100", "-y", "50", "bash --norc --noprofile"
+        )
+        try:
+            await screen.types(f". {directory}/run", "Enter")
+            await screen.shows("Ctrl-D leaves")
+            yield screen
+        finally:
+            await screen.tmux("kill-server")
+
+
+@pytest.mark.req("S2-104")
+def test_a_question_is_answered_inline_by_a_strict_yes(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_terminal(tmp_path, TEXTS, Reply(text="I \x1b[2Jasked you.")) as screen:
+            await screen.types("Text Sam.", "Enter")
+            seen = await screen.shows("| Shall I do it?")
+            assert "I asked you." in seen
+            assert seen.count("Text Sam.") == 1
+            assert not (tmp_path / "ledger").exists()
+            await screen.types("yes", "Enter")
+            await screen.shows("Done: texted Sam.")
+            assert "to Sam" in (tmp_path / "ledger").read_text()
+            await screen.leaves()
+            assert len(screen.chat.provider.received) == 2
+
+    asyncio.run(play())
+
+
+@pytest.mark.req("S2-98", "S2-108", "S2-109")
+@pytest.mark.parametrize("key", ["Escape", "C-c"])
+def test_a_key_stops_the_run_and_one_can_type_again(tmp_path: Path, key: str) -> None:
+    async def play() -> None:
+        async with at_terminal(tmp_path, HANGS, Reply(text="Still here.")) as screen:
+            await screen.types("Think.", "Enter")
+            await asyncio.wait_for(screen.chat.provider.came(1), MAX_S)
+            await screen.types("", key)
+            await screen.shows("! Operation aborted by ana")
+            await screen.types("Are you there?", "Enter")
+            await screen.shows("Still here.")
+            await screen.leaves()
+            messages = await screen.chat.transcript()
+            assert shape(messages) == "U A(aborted) U A"
+            assert problems(messages) == []
+
+    asyncio.run(play())
+
+
+@pytest.mark.req("S2-109")
+def test_a_second_press_does_not_wait_for_the_grace(tmp_path: Path) -> None:
+    async def play() -> None:
+        os.mkfifo(tmp_path / "ledger.gate")
+        slow = ("--grace", "3600")
+        async with at_terminal(tmp_path, BOOKS, Reply(text="So it is."), more=slow) as screen:
+            await screen.types("Book Friday.", "Enter")
+            pipe = await asyncio.to_thread(os.open, tmp_path / "ledger.gate", os.O_WRONLY)
+            await screen.types("", "C-c")
+            await screen.shows("stopping… (again: now)")
+            await screen.types("", "C-c")
+            await screen.shows("stopped without waiting")
+            os.close(pipe)
+            await screen.types("And?", "Enter")
+            await screen.shows("So it is.")
+            await screen.leaves()
+            assert (tmp_path / "ledger").read_text().count("R1") == 1
+            assert problems(await screen.chat.transcript()) == []
+
+    asyncio.run(play())
+
+
+def test_words_during_a_run_steer_it_and_a_yes_to_nothing_is_not_taken(tmp_path: Path) -> None:
+    async def play() -> None:
+        os.mkfifo(tmp_path / "ledger.gate")
+        async with at_terminal(tmp_path, BOOKS, Reply(text="For four, then.")) as screen:
+            await screen.types("Book Friday.", "Enter")
+            pipe = await asyncio.to_thread(os.open, tmp_path / "ledger.gate", os.O_WRONLY)
+            await screen.shows("book {")
+            await screen.types("yes", "Enter")
+            await screen.shows("this was not taken for an answer: yes")
+            await screen.types("for four")
+            await screen.shows("> for four")
+            await screen.types("", "Enter")
+            await asyncio.sleep(0.5)
+            os.close(pipe)
+            await screen.shows("For four, then.")
+            await screen.shows("| Booked R1 (Fri).")
+            await screen.leaves()
+            messages = await screen.chat.transcript()
+            assert [text_of(m) for m in messages if m["role"] == "user"] == [
+                "Book Friday.",
+                "for four",
+            ]
+            assert shape(messages) == "U A[c1] R(c1) U A"
+
+    asyncio.run(play())
+
+
+def test_a_write_of_the_chats_own_asks_and_an_allowed_command_does_not(tmp_path: Path) -> None:
+    writes = Called(id="c1", name="write", arguments={"path": "note.txt", "content": "hello"})
+    runs = Called(id="c2", name="bash", arguments={"command": "echo said so"})
+    replies = (Reply(calls=[runs]), Reply(calls=[writes]), Reply(text="I asked."))
+
+    async def play() -> None:
+        async with at_terminal(tmp_path, *replies, more=("--allow", "echo")) as screen:
+            await screen.types("Write it down.", "Enter")
+            await screen.shows("| Shall I do it?")
+            assert not (tmp_path / "note.txt").exists()
+            await screen.types("yes", "Enter")
+            await screen.shows("| zzz")
+            assert (tmp_path / "note.txt").read_text() == "hello"
+            await screen.leaves()
+            results = [m for m in await screen.chat.transcript() if m["role"] == "toolResult"]
+            assert "said so" in text_of(results[0])
+
+    asyncio.run(play())
+
+
+def test_sigterm_during_a_run_stops_it_and_puts_the_terminal_back(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_terminal(tmp_path, HANGS) as screen:
+            await screen.types("Think.", "Enter")
+            await asyncio.wait_for(screen.chat.provider.came(1), MAX_S)
+            named = await screen.tmux("display-message", "-p", "-t", "chat", "#{pane_pid}")
+            children = Path(f"/proc/{named.strip()}/task")
+            (shell,) = children.iterdir()
+            os.kill(int((shell / "children").read_text().split()[0]), signal.SIGTERM)
+            await screen.shows("ended 0")
+            await screen.types("stty -a", "Enter")
+            assert " icanon" in await screen.shows("icanon")
+            assert shape(await screen.chat.transcript()) == "U A(aborted)"
+
+    asyncio.run(play())
+
+
+def test_what_is_piped_in_is_said_line_by_line(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with ScriptedProvider(TEXTS, Reply(text="I asked you.")) as provider:
+            chat = Chat(directory=tmp_path, provider=provider)
+            all_said = await ended(await chat.start(), "Text Sam.\nyes\n")
+            assert all_said.status == 0
+            assert "Done: texted Sam." in all_said.said
+            assert "\x1b" not in all_said.said
+
+    asyncio.run(play())
+
+
+def test_tmux_is_there() -> None:
+    assert shutil.which(TMUX), "as root: apt-get install tmux; `make test-services` does"
