@@ -12,6 +12,7 @@ DEMO := .venv/.installed-demo
 DEV := .venv/.installed-dev
 SDKS := .venv/.installed-sdks
 CHROMIUM := /usr/bin/chromium
+TMUX := /usr/bin/tmux
 
 .PHONY: demo test test-services lint lint-mypy lint-pyright bench explore kills chaos clean
 
@@ -21,7 +22,7 @@ demo: $(DEMO)  ## the main job for real: two processes, a lost reply, a kill, on
 test: lint  ## everything that needs no service or browser, at most ten minutes
 	$(PYTEST) -n 2 -m "not services" --cov --session-timeout=700
 
-test-services: $(DEV) $(SDKS) $(CHROMIUM)  ## what needs services, a browser or minutes, at most an hour
+test-services: $(DEV) $(SDKS) $(CHROMIUM) $(TMUX)  ## what needs services, a browser or minutes, at most an hour
 	@$(PYTEST) -n 3 --dist worksteal -m services --session-timeout=3500 || { code=$$?; [ $$code -eq 5 ] || exit $$code; \
 	echo "test-services: NO TEST RAN, because none is marked 'services'."; }
 
@@ -53,6 +54,11 @@ chaos: $(DEV)  ## ten thousand operations through kills, pauses and restarts of 
 $(CHROMIUM):
 	@{ apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; } || { \
 	echo "The tests of the console need Chromium at $@; as root: apt-get install chromium" >&2; exit 1; }
+
+# The terminal in which the tests of `landed chat` type.
+$(TMUX):
+	@{ apt-get update -qq && apt-get install -qq -y --no-install-recommends tmux; } || { \
+	echo "The tests of the chat need tmux at $@; as root: apt-get install tmux" >&2; exit 1; }
 
 clean:  ## the venv and every cache
 	rm -rf .venv dist .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

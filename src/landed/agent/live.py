@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from landed.agent.loop import Event
 from landed.agent.messages import AssistantMessage, Message, ToolCall, ToolResultMessage, text_of
-from landed.agent.render import failure_of
+from landed.agent.render import failure_of, is_asked
 from landed.core.visible import line, lines
 
 if TYPE_CHECKING:
@@ -89,7 +89,9 @@ class LiveRenderer:
         self._running.pop(call["id"], None)
         self._draw()
         if result is not None and not result["is_error"]:
-            self._print(_title(call), style="green", before="✓ ")
+            waits = is_asked(result)
+            style = "yellow" if waits else "green"
+            self._print(_title(call), style=style, before="? " if waits else "✓ ")
             return
         self._print(_title(call), style="red", before="✗ ")
         if result is not None:

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterable
 from typing import Protocol, TextIO
 
 from landed.agent.loop import Event
-from landed.agent.messages import FAILED, AssistantMessage, calls_of, text_of
+from landed.agent.messages import FAILED, AssistantMessage, ToolResultMessage, calls_of, text_of
 from landed.core.visible import lines
 
 UNANSWERED = "the run ended before an answer"
@@ -93,6 +93,11 @@ def answered(event: Event) -> AssistantMessage | None:
     """Return the assistant's message that an event completes, if it does."""
     message = event.get("message")
     return message if message is not None and message["role"] == "assistant" else None
+
+
+def is_asked(result: ToolResultMessage) -> bool:
+    """Whether a result is of an effect that waits for a person's yes: nothing of it was done."""
+    return "proposed" in result.get("tells", {}).values()
 
 
 def _encodable(text: str, out: TextIO) -> str:

@@ -11,7 +11,7 @@ import click
 
 from landed.agent.loop import Account, Event
 from landed.agent.messages import FAILED, Message, text_of
-from landed.agent.render import JsonRenderer, failure_of
+from landed.agent.render import JsonRenderer, failure_of, is_asked
 from landed.cli.shown import show
 from landed.core.visible import line
 
@@ -46,8 +46,11 @@ class Lines:
         if call is not None and event["type"] == "tool_execution_end":
             result = event.get("result")
             is_good = result is not None and not result["is_error"]
+            ended = "✓" if is_good else "✗"
+            if result is not None and is_asked(result):
+                ended = "?"
             given = json.dumps(call["arguments"], ensure_ascii=False)
-            show(f"{'✓' if is_good else '✗'} {call['name']} {given}"[:TITLE_MAX])
+            show(f"{ended} {call['name']} {given}"[:TITLE_MAX])
 
     def say(self, text: str) -> None:
         """Print it."""

@@ -29,6 +29,7 @@ PRESSED = {
     Pressed.FORCED: "stopped without waiting",
     Pressed.IDLE: "",
 }
+HEARD = "heard; it goes in as soon as the calls are answered"
 UNSEEN = "nothing was asked that you have seen: this was not taken for an answer"
 
 
@@ -152,7 +153,9 @@ class Room:
     async def _steer(self, words: str) -> None:
         delivery = _new_delivery()
         try:
-            if not await self._talk.steer(words, delivery=delivery):
+            if await self._talk.steer(words, delivery=delivery):
+                self._showing.say(HEARD)
+            else:
                 self._next.append((words, delivery))
         except LandedError as error:
             self._showing.say(f"! {error}")
