@@ -15,7 +15,13 @@ from landed.agent.button import Button
 from landed.agent.guard import guard
 from landed.agent.ledger import CUT_OFF
 from landed.agent.messages import calls_of
-from landed.agent.owned import TOO_LONG, as_tool, bash_operation, value_errors_refuse
+from landed.agent.owned import (
+    TOO_LONG,
+    as_tool,
+    bash_operation,
+    value_errors_refuse,
+    write_operation,
+)
 from landed.agent.session import AgentSession
 from landed.agent.signal import StoppedError, unless_cancelled
 from landed.agent.stop import stop_run
@@ -378,6 +384,25 @@ def test_a_stop_before_it_began_has_no_effect() -> None:
         assert ran == []
 
     asyncio.run(sent())
+
+
+def test_a_file_is_written_as_often_as_it_is_asked_for_and_can_be_taken_back(tmp_path) -> None:
+    def write(id: str, content: str) -> Any:
+        return call(id, "write", path="a.py", content=content)
+
+    async def told() -> None:
+        model = ScriptedReplies(
+            asks(write("c1", "one"), write("c2", "two"), write("c3", "one")), says("Written.")
+        )
+        async with agent(model, *write_operation(tmp_path)) as session:
+            await hears(session, "Write.")
+            assert (tmp_path / "a.py").read_text() == "one"
+            plans = await plans_of(session)
+            assert [plan.state for plan in plans] == [PlanState.DONE] * 3
+            await session.rt.undo(plans[-1].plan, principal="ana")
+            assert (tmp_path / "a.py").read_text() == "two"
+
+    asyncio.run(told())
 
 
 DIES = """

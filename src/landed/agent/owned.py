@@ -8,6 +8,7 @@ may have run in part, and a process that died under it leaves a question and no 
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal, Unpack, cast
 
 from landed.agent.bash import PARTLY, Shell, bash_tool
@@ -31,6 +32,7 @@ from landed.core.preview import SUMMARY_MAX, Preview, Previewing
 from landed.core.tool import Call
 from landed.tools.arguments import Arguments, Fields
 from landed.tools.classify import Classifier, described, nothing_proven, of_error
+from landed.tools.files import FileTool, RestoreTool
 from landed.tools.foresight import Foresight, foresight
 from landed.tools.promises import Promises
 
@@ -194,6 +196,24 @@ def bash_operation(
     given: Promises = {**_BASH, "risk": risk, "preview": preview, **promises}
     return as_tool(bash_tool(shell), effect="irreversible", ends_when_cut=True, **given)
 
+
+class _Writing(FileTool):
+    """A `FileTool` of which each call is meant for itself: one, another, and the first again."""
+
+    each_is_its_own = True
+
+
+def write_operation(root: str | Path, **promises: Unpack[Promises]) -> tuple[FileTool, RestoreTool]:
+    """Return `write` as an operation over the files in `root`, and the tool that takes one back.
+
+    Register both. A file is written whole or not at all, it can be told afterwards which, and what
+    it held before is kept: see `landed.tools.files.FileTool`.
+    """
+    write = _Writing(name="write", root=root, description=WRITES, **promises)
+    return write, write.restoring()
+
+
+WRITES = "Write a whole file: it is made, or replaced. Its folder must be there."
 
 # Nobody can agree to what they can't see.
 TOO_LONG = (
