@@ -28,5 +28,9 @@ def test_the_call_id_of_a_revision_is_of_the_turn_the_calls_and_what_is_dropped(
     same = revision_id_of("T1", calls, ["a"])
 
     assert same == revision_id_of("T1", calls, ["a"])
-    others = (("T2", calls, ["a"]), ("T1", calls, []), ("T1", [*calls, *calls], ["a"]))
-    assert len({same, *(revision_id_of(*other) for other in others)}) == 4
+    others = {
+        revision_id_of("T2", calls, ["a"]),
+        revision_id_of("T1", calls, []),
+        revision_id_of("T1", [*calls, *calls], ["a"]),
+    }
+    assert len({same, *others}) == 4
