@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -9,6 +10,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from landed.agent.messages import text_of
@@ -231,6 +233,39 @@ def test_sigterm_during_a_run_stops_it_and_puts_the_terminal_back(tmp_path: Path
             assert shape(await screen.chat.transcript()) == "U A(aborted)"
 
     asyncio.run(play())
+
+
+def test_the_console_beside_it_stops_the_run(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_terminal(tmp_path, HANGS, more=("--console", "0")) as screen:
+            seen = " ".join((await screen.shows("(lets one browser in)")).split())
+            await screen.types("Think.", "Enter")
+            await asyncio.wait_for(screen.chat.provider.came(1), MAX_S)
+            link = seen.split("console: ")[1].split(" (lets")[0].replace(" ", "")
+            await asyncio.to_thread(stops_in_console, link)
+            await screen.shows("! Operation aborted by ana")
+            await screen.leaves()
+
+    asyncio.run(play())
+
+
+def stops_in_console(link: str) -> None:
+    """Enter the console by its link, and press Stop on the page of the conversation."""
+    base = link.split("/console")[0]
+    with httpx2.Client(follow_redirects=True, headers={"Origin": base}) as browser:
+        browser.get(link)
+        page = browser.get(f"{base}/console/sessions/monday").text
+        assert "An agent is at work here." in page
+        action, fields = form_of(page, "/agents/stop/monday")
+        assert browser.post(f"{base}{action}", data=fields).status_code == 200
+
+
+def form_of(page: str, ending: str) -> tuple[str, dict[str, str]]:
+    """Return where a form of a page goes, and what is hidden in it."""
+    forms = re.findall(r'<form[^>]*action="([^"]*)"[^>]*>(.*?)</form>', page, re.DOTALL)
+    ((action, inside),) = (form for form in forms if form[0].endswith(ending))
+    hidden = re.findall(r'name="([^"]*)"[^>]*value="([^"]*)"', inside)
+    return action, dict(hidden)
 
 
 def test_what_is_piped_in_is_said_line_by_line(tmp_path: Path) -> None:

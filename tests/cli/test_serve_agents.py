@@ -11,7 +11,7 @@ import pytest
 
 import landed
 from landed.agent.button import Buttons, Pressed
-from landed.cli.serve import Serving, _apps, _buttons
+from landed.cli.serve import Serving, _buttons, apps
 from tests.server.served import known
 
 
@@ -47,7 +47,7 @@ def test_they_are_handed_to_what_is_served(buttons: Buttons | None, came: str) -
     async def pressed() -> None:
         async with landed.open("sqlite://:memory:") as rt:
             await rt.receive("Hm.", session="s1", principal="ana", tenant="acme")
-            app, _ = _apps(rt, serving)
+            app, _ = apps(rt, serving)
             transport = httpx2.ASGITransport(app=app)
             async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as http:
                 said = await http.post(

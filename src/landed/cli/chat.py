@@ -101,6 +101,12 @@ WINDOW_TOKENS = 100_000
     metavar="TEXT",
     help="Say this, print the answer, and exit.",
 )
+@click.option(
+    "--console",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help="Serve the console beside the chat on this port of the loopback, 0 for any that is free.",
+)
 @click.option("--resume", is_flag=True, help="Only finish what was left, and exit.")
 @click.option("--delivery", default="", metavar="ID", help="The same ID again is the same input.")
 @click.option(
@@ -127,6 +133,8 @@ def command(
         raise click.UsageError("--resume says nothing: leave out either it or -p")
     is_store_said = ctx.get_parameter_source("url") is ParameterSource.COMMANDLINE
     asked = _asked(is_store_said=is_store_said, **given)
+    if given["console"] is not None and (text is not None or resume):
+        raise click.UsageError("--console is for a chat that goes on: leave out -p and --resume")
     if text is None and not resume:
         from landed.cli.chatting.terminal import chat
 

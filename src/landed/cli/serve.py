@@ -181,7 +181,7 @@ async def _listen(
     from landed.server.listening import listening
 
     host, port = door.getsockname()[:2]
-    app, enters = _apps(runtime, serving)
+    app, enters = apps(runtime, serving)
 
     def begun() -> None:
         base = f"http://{f'[{host}]' if ':' in host else host}:{port}"
@@ -198,7 +198,7 @@ async def _listen(
     await working
 
 
-def _apps(runtime: "Runtime", serving: Serving) -> "tuple[ASGIApp, str]":
+def apps(runtime: "Runtime", serving: Serving) -> "tuple[ASGIApp, str]":
     """Return what is served, and the line that says how a person gets in."""
     from landed.server.app import http_app
     from landed.server.auth import Identity, Role

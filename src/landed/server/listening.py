@@ -1,7 +1,8 @@
 """A uvicorn that says nothing of itself: no banner, no access log, and word once it listens."""
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, nullcontext
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -14,6 +15,13 @@ class Listening(uvicorn.Server):
     """A server that calls `begun` once it listens."""
 
     begun: Callable[[], None]
+    heeds_signals: bool
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Take SIGINT and SIGTERM, or leave them to the program that it serves beside."""
+        with super().capture_signals() if self.heeds_signals else nullcontext():
+            yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen."""
@@ -34,7 +42,9 @@ def listen_at(host: str, port: int) -> socket.socket:
     return door
 
 
-def listening(api: ASGIApp, *, farewell_s: int, begun: Callable[[], None]) -> Listening:
+def listening(
+    api: ASGIApp, *, farewell_s: int, begun: Callable[[], None], heeds_signals: bool = True
+) -> Listening:
     """Return a server for an app; a request that is under way at the end has `farewell_s`."""
     server = Listening(
         uvicorn.Config(
@@ -49,4 +59,5 @@ def listening(api: ASGIApp, *, farewell_s: int, begun: Callable[[], None]) -> Li
         )
     )
     server.begun = begun
+    server.heeds_signals = heeds_signals
     return server

@@ -89,6 +89,7 @@ class Asked:
     folder     where the model may use files and commands, None where it may not
     allow      programs that it runs there without asking; `write` and `edit` too
     grace_s    how long a run may take to answer a stop, in seconds
+    console    the port that the console is served on beside the chat, 0 for any; None for none
     window     tokens that the model can be shown; room is made before there are more
     """
 
@@ -100,6 +101,7 @@ class Asked:
     folder: Path | None
     allow: tuple[str, ...]
     grace_s: float
+    console: int | None
     window: int
 
 

@@ -13,6 +13,7 @@ from landed.agent.button import Pressed
 from landed.agent.effects import Seen
 from landed.agent.loop import Event
 from landed.cli.chatting.asked import Asked
+from landed.cli.chatting.beside import console_of
 from landed.cli.chatting.driving import ENDS, Driving, heeding
 from landed.cli.chatting.keys import Hears, Keys
 from landed.cli.chatting.once import status_of
@@ -40,7 +41,8 @@ async def chat(asked: Asked, *, as_json: bool) -> int:
         with Keys(sys.stdin.fileno()) as keys:
             room = Room(talk, keys, showing, asked)
             with heeding(room.interrupt, signal.SIGINT), heeding(room.end, *ENDS):
-                await room.lead()
+                async with console_of(talk, room.driving.button, asked, showing.say):
+                    await room.lead()
             if keys.is_terminal:
                 showing.say("leaving; what is under way goes on with the next worker or chat")
                 return 0
