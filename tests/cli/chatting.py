@@ -21,6 +21,7 @@ MAIN = "from landed.cli.main import main; main()"
 
 BOOKS = Reply(calls=[Called(id="c1", name="book", arguments={"day": "Fri"})])
 TEXTS = Reply(calls=[Called(id="c2", name="text", arguments={"to": "Sam"})])
+FAXES = Reply(calls=[Called(id="c1", name="fax", arguments={"to": "Sam"})])
 HANGS = Reply(text="Hm.", silent_at=0)
 
 

@@ -58,6 +58,9 @@ def text(to: str, key: str) -> str:
 @landed.tool(effect="irreversible", risk="safe")
 def fax(to: str) -> str:
     """Send a fax: whether it arrives is never known."""
+    gate = ledger().with_suffix(".gate")
+    if gate.exists():
+        gate.read_text()
     raise TimeoutError("nobody answers")
 
 

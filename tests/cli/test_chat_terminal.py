@@ -16,7 +16,7 @@ import pytest
 from landed.agent.messages import text_of
 from landed.testing.provider import Called, Reply, ScriptedProvider
 from landed.testing.shapes import shape
-from tests.cli.chatting import BOOKS, HANGS, MAX_S, TEXTS, Chat, ended, problems
+from tests.cli.chatting import BOOKS, FAXES, HANGS, MAX_S, TEXTS, Chat, ended, problems
 
 TMUX = "/usr/bin/tmux"
 SHOWS_WITHIN_S = 25.0
@@ -154,19 +154,22 @@ def test_a_second_press_does_not_wait_for_the_grace(tmp_path: Path) -> None:
     async def play() -> None:
         os.mkfifo(tmp_path / "ledger.gate")
         slow = ("--grace", "3600")
-        async with at_terminal(tmp_path, BOOKS, Reply(text="So it is."), more=slow) as screen:
-            await screen.types("Book Friday.", "Enter")
+        async with at_terminal(tmp_path, FAXES, Reply(text="So it is."), more=slow) as screen:
+            await screen.types("Fax Sam.", "Enter")
             pipe = await asyncio.to_thread(os.open, tmp_path / "ledger.gate", os.O_WRONLY)
             await screen.types("", "C-c")
             await screen.shows("stopping… (again: now)")
             await screen.types("", "C-c")
             await screen.shows("stopped without waiting")
+            await screen.types("", "C-c")
+            await screen.shows("nothing runs any more (again: leaves)")
             os.close(pipe)
             await screen.types("And?", "Enter")
             await screen.shows("So it is.")
             await screen.leaves()
-            assert (tmp_path / "ledger").read_text().count("R1") == 1
-            assert problems(await screen.chat.transcript()) == []
+            messages = await screen.chat.transcript()
+            assert shape(messages).startswith("U A[c1] R(c1) U")
+            assert problems(messages) == []
 
     asyncio.run(play())
 

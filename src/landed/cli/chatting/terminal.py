@@ -81,6 +81,10 @@ class Room:
         """Press the button during a run, and leave while nothing runs."""
         if self._is_running:
             self._press(reason)
+        elif self.driving.is_pressed:
+            # It was meant for the run, which has just ended of the press before.
+            self.driving.is_pressed = False
+            self._showing.say("nothing runs any more (again: leaves)")
         else:
             self._keys.leave()
 
