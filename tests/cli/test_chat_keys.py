@@ -112,8 +112,10 @@ def test_the_terminal_is_put_back_whatever_happens() -> None:
                 kept.append(termios.tcgetattr(keys.fd))
                 raise ZeroDivisionError
 
+        usual = termios.tcgetattr(keys.fd)
         with pytest.raises(ZeroDivisionError):
             fails()
+        assert termios.tcgetattr(keys.fd) == usual
 
     after, before = at_a_terminal(play)
     assert after == before

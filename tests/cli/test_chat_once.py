@@ -234,7 +234,7 @@ def test_without_a_key_it_says_which_variable_it_wants(
 
 def test_a_second_process_does_not_lead_the_same_conversation(speaks: Speaks) -> None:
     with Path("m.db-chat.m").open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+        fcntl.flock(held, fcntl.LOCK_SH)
         ran = speaks(ScriptedReplies(), "--session", "m.db", "-p", "Hi.")
     assert ran.exit_code == 1
     assert "another process leads this conversation" in ran.stderr
