@@ -134,6 +134,15 @@ def test_what_was_typed_ahead_of_a_question_is_forgotten() -> None:
     at_a_terminal(play)
 
 
+def test_control_d_at_the_very_end_of_a_run_is_heard() -> None:
+    async def play(person: int, keys: Keys, heard: Heard) -> None:
+        with keys.during(heard.hears()):
+            os.write(person, b"\x04")  # Nobody has read it when the terminal is put back.
+        assert await asyncio.wait_for(keys.line(), 10) is None
+
+    at_a_terminal(play)
+
+
 def test_control_d_and_leaving_end_the_lines() -> None:
     async def play(person: int, keys: Keys, heard: Heard) -> None:
         waiting = asyncio.ensure_future(keys.line())

@@ -168,7 +168,8 @@ def test_a_second_press_does_not_wait_for_the_grace(tmp_path: Path) -> None:
             await screen.shows("So it is.")
             await screen.leaves()
             messages = await screen.chat.transcript()
-            assert shape(messages).startswith("U A[c1] R(c1) U")
+            # The first press may have been answered just before the second one.
+            assert re.fullmatch(r"U A\[c1\] R\(c1\)( A\(aborted\))?( U)+ A", shape(messages))
             assert problems(messages) == []
 
     asyncio.run(play())

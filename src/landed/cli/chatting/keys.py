@@ -22,6 +22,7 @@ from typing import Self
 from landed.core.visible import is_hidden
 
 ESCAPE = "\x1b"
+LEAVES = "\x04"  # Ctrl-D
 ESCAPE_S = 0.05
 """How long after an Esc the rest of a key's sequence may come, in seconds."""
 
@@ -139,12 +140,16 @@ class Keys:
             self._cleared()
             self._take(self._begun + text, self._hears)
         else:
+            # Typed as a letter, a moment before the run was over and the line was edited again.
+            is_left = self.is_terminal and text.endswith(LEAVES)
+            text = text.removesuffix(LEAVES) if is_left else text
             *whole, self.typed = (self.typed + text).split("\n")
+            self._is_over |= is_left and not self.typed
             if not chunk and self.typed:
                 whole, self.typed = [*whole, self.typed], ""
             self._lines += [each.rstrip("\r") for each in whole]
             self._came.set()
-        if not chunk:
+        if not chunk or (self._is_over and self._hears is None):
             self.close()
 
     def _take(self, text: str, hears: Hears) -> None:
@@ -179,7 +184,7 @@ class Keys:
                 self.typed = ""
             case "\x17":  # Ctrl-W
                 self.typed = self.typed.rstrip().rpartition(" ")[0]
-            case "\x04" if not self.typed:  # Ctrl-D: it ends once the run does.
+            case "\x04" if not self.typed:  # LEAVES: it ends once the run does.
                 self._is_over = True
             case "\x1b":
                 hears.escape()
