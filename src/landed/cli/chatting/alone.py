@@ -1,10 +1,12 @@
 """A conversation in a file of its own: a log without a runtime, and so without effects."""
 
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 
 from landed.agent.compaction import maybe_compact, needs_room
 from landed.agent.effects import Seen
-from landed.agent.harness import Harness
+from landed.agent.harness import Harness, Run
+from landed.agent.log_lines import STOPPED
 from landed.agent.loop import Account, Event, Model
 from landed.agent.messages import FAILED, AssistantMessage, calls_of, text_of
 from landed.agent.session_log import SessionLog, persist_to
@@ -19,13 +21,16 @@ class Alone:
         self._log = log
         self._model = model
         self._window = window
+        entries = log.entries()
+        self._is_left = bool(entries) and entries[-1]["type"] == STOPPED
 
     async def hear(self, text: str, *, delivery: str) -> AsyncGenerator[Event, None]:
         """Act on what the user says; nothing is known of deliveries here."""
         if needs_room(self.harness.messages, window_tokens=self._window):
             await maybe_compact(self.harness, self._log, self._model, window_tokens=self._window)
-        async for event in self.harness.prompt(text):
-            yield event
+        async with aclosing(self._driven(self.harness.prompt(text))) as events:
+            async for event in events:
+                yield event
 
     async def steer(self, text: str, *, delivery: str) -> bool:
         """Say something during a run; False where it has ended, and `hear` is what is left."""
@@ -38,17 +43,33 @@ class Alone:
         """Do nothing: there are no plans."""
 
     async def left(self) -> Sequence[str]:
-        """Return the words that the log ends with, where nobody has answered them yet."""
-        messages = self.harness.messages
-        last = messages[-1] if messages else None
-        if last is None or (last["role"] == "assistant" and _is_over(last)):
+        """Return the words that the log ends with, where nobody has answered or stopped them."""
+        if self._is_left or not self._is_unanswered():
             return []
-        return [text_of(m) for m in messages if m["role"] == "user"][-1:]
+        return [text_of(m) for m in self.harness.messages if m["role"] == "user"][-1:]
 
     async def finish(self) -> AsyncGenerator[Event, None]:
         """Go on where the log ends."""
-        async for event in self.harness.resume():
-            yield event
+        async with aclosing(self._driven(self.harness.resume())) as events:
+            async for event in events:
+                yield event
+
+    async def _driven(self, run: Run) -> AsyncGenerator[Event, None]:
+        """Yield the events of a run; what a person has stopped hard is marked as left."""
+        signal, self._is_left = self.harness.signal, False
+        try:
+            async for event in run:
+                yield event
+        finally:
+            await run.aclose()
+            if signal is not None and signal.is_cancelled() and self._is_unanswered():
+                entry = {"type": STOPPED, "by": signal.by, "reason": signal.reason}
+                self._log.append_entry(entry)
+                self._is_left = True
+
+    def _is_unanswered(self) -> bool:
+        last = self.harness.messages[-1] if self.harness.messages else None
+        return last is not None and not (last["role"] == "assistant" and _is_over(last))
 
     def answer(self, account: Account | None) -> AssistantMessage | None:
         """Return the last reply, if it is the last message."""
