@@ -1,6 +1,8 @@
 """An agent's conversation that is long, cut off, or badly told: what a model has of it then."""
 
 import asyncio
+import re
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -8,16 +10,26 @@ import pytest
 
 import landed
 from landed.agent.compaction import SYSTEM
-from landed.agent.ledger import DECIDED, NOTE, PINNED, is_unanswered
-from landed.agent.messages import AssistantMessage, Message, text_of, user_message
+from landed.agent.effects import Effects
+from landed.agent.ledger import CUT_OFF, DECIDED, NOTE, PINNED, is_unanswered, told_states
+from landed.agent.loop import SteerMode
+from landed.agent.messages import (
+    AssistantMessage,
+    Message,
+    assistant_message,
+    text_of,
+    tool_call,
+    user_message,
+)
 from landed.agent.session import AgentSession, Setting
 from landed.agent.stop import stop_run
 from landed.agent.tool import AgentTool
 from landed.core.changes import Record
 from landed.core.errors import ContractError
+from landed.runtime.clock import WallClock
 from landed.testing.scripted import Request, ScriptedReplies, asks, call, says
 from landed.testing.shapes import shape
-from landed.testing.ticks import Background, driven
+from landed.testing.ticks import Background, driven, tick
 from tests.agent.far import (
     Far,
     account_of,
@@ -365,5 +377,136 @@ def test_what_a_prompt_reads_does_not_grow_with_what_is_stored() -> None:
             assert far.texts == ["Sam"]
             assert read
             assert sum(read) < 200
+
+    asyncio.run(told())
+
+
+GARBAGE: list[dict[str, Any]] = [
+    {"turn": 5, "steps": None, "drop": None},
+    {"turn": "turn-1", "steps": [{"tool": "reserve", "arguments": {"day": "Fri"}}], "drop": None},
+    {"turn": "turn-1", "steps": [{"tool": "reserve", "arguments": {"day": "Fri"}}], "drop": [1]},
+    {"turn": "\ud83d", "steps": "all", "drop": 7},
+    {"steps": [None, 3, {"tool": ["reserve"]}]},
+    {"day": {"of": 1e308}},
+    {"id": None, "question": 2**80},
+]
+
+
+@pytest.mark.field("E1")
+@pytest.mark.parametrize("arguments", GARBAGE)
+def test_a_call_of_garbage_that_was_cut_off_bricks_no_conversation(
+    arguments: dict[str, Any],
+) -> None:
+    async def told() -> None:
+        names = ("act", "revise", "status", "ask", "reserve", "free", "fly")
+        calls = [tool_call(f"c{n}", name, arguments) for n, name in enumerate(names)]
+        model = ScriptedReplies(assistant_message(*calls), says("Sorry."))
+        async with conversation(Far(), model) as session:
+            async with aclosing(await session.prompt("Book Friday.")) as run:
+                async for event in run:
+                    if event["type"] == "tool_execution_start":
+                        break
+            await hears(session, "And?")
+            assert text_of(session.harness.messages[-1]) == "Sorry."
+
+    asyncio.run(told())
+
+
+def test_a_change_of_mind_that_was_cut_off_is_told_from_the_records() -> None:
+    async def told() -> None:
+        far = Far(reply=asyncio.Event())
+
+        def changes(request: Request) -> AssistantMessage:
+            found = re.search(r"turn-[0-9a-z]+", str(request.messages))
+            assert found is not None
+            steps = [{"tool": "reserve", "arguments": {"day": "Sat"}}]
+            return asks(call("c2", "revise", turn=found.group(), steps=steps))
+
+        model = ScriptedReplies(FRIDAY, changes, says("Saturday."))
+        setting = Setting(steer_mode=SteerMode.INTERRUPT)
+        async with conversation(far, model, setting=setting) as session:
+            background = Background(await session.prompt("Book Friday."))
+            await far.arrived.wait()
+            await session.steer("Actually, Saturday.")
+            async with asyncio.timeout(20):
+                while "Sat" not in far.tables.values():
+                    await tick()
+            await stop_run(session.harness, background.running, grace=0)
+            await hears(session, "And?")
+            shown = result_of(asked(model), "c2")
+            assert shown.startswith(CUT_OFF)
+            assert "Sat" in shown
+
+    asyncio.run(told())
+
+
+def test_a_plan_that_the_clock_ended_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = WallClock.now
+
+    async def told() -> None:
+        both = asks(call("c1", "text", to="Sam"), call("c2", "text", to="Bob"))
+        model = ScriptedReplies(both, says("I asked."), forever=says("Too late."))
+        soon = landed.Settings(answer_within_s=60)
+        async with conversation(Far(), model, settings=soon) as session:
+            await hears(session, "Text both.")
+            first, *_ = told_states(session.harness.messages)
+            monkeypatch.setattr(WallClock, "now", lambda clock: now(clock) + 61)
+            assert (await session.rt.plan(first)).state == "expired"
+            for _ in range(3):
+                await hears(session, "And?")
+            notes = [m for m in session.harness.messages if text_of(m).startswith(NOTE)]
+            assert [list(m.get("tells", {})) for m in notes].count([first]) == 1
+
+    asyncio.run(told())
+
+
+def test_a_stop_that_nobody_carries_out_is_waited_for_in_bounds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def another_has_it(*_: object) -> bool:
+        return True
+
+    monkeypatch.setattr(Effects, "_is_out", another_has_it)
+
+    async def told() -> None:
+        far = Far(reply=asyncio.Event())
+        soon = landed.Settings(let_go_s=0.05)
+        async with conversation(far, ScriptedReplies(FRIDAY), settings=soon) as session:
+            background = Background(await session.prompt("Book Friday."))
+            await far.arrived.wait()
+            async with asyncio.timeout(10):
+                assert await stop_run(session.harness, background.running, grace=0) == "hard"
+
+    asyncio.run(told())
+
+
+@pytest.mark.req("S0-65")
+def test_a_yes_about_no_plan_during_a_run_is_told_the_model_as_carried_out() -> None:
+    async def told() -> None:
+        far = Far(can_look=False, reply=asyncio.Event())
+        waits, goes_on = asyncio.Event(), asyncio.Event()
+
+        def claims(request: Request) -> AssistantMessage:
+            operation = operation_in(str(request.messages))
+            return asks(call("c2", "ask", question="Is it R9?", operation=operation, claim="R9"))
+
+        async def slow(request: Request) -> AssistantMessage:
+            waits.set()
+            await goes_on.wait()
+            return says("I asked.")
+
+        model = ScriptedReplies(FRIDAY, claims, slow, says("Good."))
+        async with conversation(far, model) as session:
+            background = Background(await session.prompt("Book Friday."))
+            await far.arrived.wait()
+            await stop_run(session.harness, background.running)
+            running = asyncio.ensure_future(driven(await session.prompt("They say it's R9.")))
+            await waits.wait()
+            assert await session.steer("yes")
+            goes_on.set()
+            await running
+            shown = text_of(asked(model)[-1])
+            assert shown.startswith("yes\n\n")
+            assert DECIDED in shown
 
     asyncio.run(told())

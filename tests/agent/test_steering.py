@@ -158,3 +158,29 @@ def test_a_call_that_a_stop_ends_is_told_in_one_of_three_ways() -> None:
     assert "op-" in unknown
     assert not_run == ABORTED
     assert "cancel" not in unknown.lower()
+
+
+@pytest.mark.req("S0-63")
+def test_words_during_a_run_are_a_turn_of_their_own_with_an_account_of_its_own() -> None:
+    async def program() -> None:
+        far = Far(reply=asyncio.Event())
+        assert far.reply is not None
+        model = ScriptedReplies(
+            asks(call("c1", "reserve", day="Fri")),
+            asks(call("c2", "reserve", day="Sat")),
+            says("Both are booked. I have also refunded 480."),
+            says("Yes."),
+        )
+        async with conversation(far, model) as session:
+            background = Background(await session.prompt("Book Friday."))
+            await far.arrived.wait()
+            await session.steer("And Saturday.")
+            far.reply.set()
+            await background.running
+            told = [e["account"] for e in background.events if "account" in e]
+            assert [each["report"] for each in told] == ["Booked R1 (Fri).", "Booked R2 (Sat)."]
+            assert [len(each["unsupported"]) for each in told] == [0, 1]
+            again = [e for e in await hears(session, "Really?") if "account" in e]
+            assert len(again) == 1
+
+    asyncio.run(program())

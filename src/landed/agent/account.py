@@ -6,7 +6,6 @@ and put to the model before it is asked again.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from landed.agent.claims.check import Claim, effects_of, unsupported
 from landed.agent.ledger import told_states
@@ -19,49 +18,41 @@ from landed.core.undo import release_from, release_id
 from landed.runtime.runtime import Runtime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """An account, and the claims in it as they are put to the model."""
-
-    account: Account
-    claims: tuple[Claim, ...]
-
-
-async def account_of(
-    rt: Runtime, heard: Input, messages: Sequence[Message], *, own: Collection[str]
-) -> Told:
-    """Return the account of an input's turn; `own` are tools that leave no record.
-
-    Only words of the model are judged: what was composed from the records says where it is from.
-    """
+async def account_of(rt: Runtime, heard: Input, claims: Sequence[Claim] = ()) -> Account:
+    """Return the account of an input's turn, with the claims that are not borne out."""
     told = await rt.report(heard.turn)
+    return {
+        "turn": heard.turn,
+        "report": told.text,
+        "operations": list(told.operations),
+        "questions": list(told.questions),
+        "unsupported": [(claim.sentence, claim.to_person) for claim in claims],
+    }
+
+
+async def claims_in(
+    rt: Runtime, messages: Sequence[Message], *, own: Collection[str]
+) -> tuple[Claim, ...]:
+    """Return what the last words of a transcript claim and the records don't bear out.
+
+    `own` are tools that leave no record. Only words of the model are judged: what was composed from
+    the records says where it is from.
+    """
     last = messages[-1] if messages else None
     says = text_of(last) if last and last["role"] == "assistant" and "tells" not in last else ""
-    operations = await _operations(rt, told.operations, messages) if says.strip() else ()
-    claims = _claims(rt, says, operations, messages, own) if says.strip() else ()
-    return Told(
-        account={
-            "turn": heard.turn,
-            "report": told.text,
-            "operations": list(told.operations),
-            "questions": list(told.questions),
-            "unsupported": [(claim.sentence, claim.to_person) for claim in claims],
-        },
-        claims=claims,
-    )
+    if not says.strip():
+        return ()
+    return _claims(rt, says, await _operations(rt, messages), messages, own)
 
 
-async def _operations(
-    rt: Runtime, of_turn: Sequence[str], messages: Sequence[Message]
-) -> Sequence[Operation]:
-    """Return the operations of the turn and of the plans that were told of, and what undid them.
+async def _operations(rt: Runtime, messages: Sequence[Message]) -> Sequence[Operation]:
+    """Return the operations of the plans that were told of, and what undid them.
 
     What is read grows with what the model is shown, and not with what is stored.
     """
     reader = rt.driver.reader
     plans = [plan_from(record) for record in await reader.load(*told_states(messages))]
-    made = [place.record for plan in plans for place in plan.places if place.record]
-    ids = dict.fromkeys([*made, *of_turn])
+    ids = [place.record for plan in plans for place in plan.places if place.record]
     releases = [release_from(record) for record in await reader.load(*map(release_id, ids))]
     undone_by = [release.undo for release in releases if release.undo]
     return [*(await reader.operations(*ids, *undone_by)).values()]

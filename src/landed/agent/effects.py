@@ -24,7 +24,7 @@ from typing import Any, cast
 from landed.agent.messages import ToolCall
 from landed.agent.signal import Signal, StoppedError, to_its_end, unless_cancelled
 from landed.agent.tool import AgentTool, Execute, Telling, bounded
-from landed.core.act import call_id_of, call_schema, read_plan, revision_id_of
+from landed.core.act import call_schema
 from landed.core.canonical import Json
 from landed.core.contract import Effect
 from landed.core.errors import ContractError, ProposalError
@@ -39,7 +39,8 @@ from landed.runtime.progress import Progress
 from landed.runtime.proposing import PLAN_PATIENCE_S
 from landed.runtime.runtime import Runtime
 
-VERBS = ("act", "revise", "status", "ask")
+ACTING = ("act", "revise")
+VERBS = (*ACTING, "status", "ask")
 LOOK_S, LOOKS_MOST_S = 0.005, 0.25
 """How long it is waited between two looks at what a stop leaves out: at first, and at most."""
 
@@ -107,7 +108,7 @@ class Effects:
     def acts(self, name: str) -> bool:
         """Whether a call of that name may have an effect, which is recorded before it is sent."""
         own = {tool.name for tool in self._registered() if tool.contract.effect is not Effect.NONE}
-        return name in own or name in ("act", "revise")
+        return name in own or name in ACTING
 
     async def plan_of(self, call: ToolCall, heard: Input) -> str:
         """Return the plan that a call of the model made for an input, "" where it made none."""
@@ -115,8 +116,7 @@ class Effects:
             call_id = self._call_id(call)
         except ProposalError:
             return ""
-        nth = self.nth(call) if self._is_its_own(call["name"]) else 1
-        return await self._asked(heard, call_id + _again(nth))
+        return await self._asked(heard, call_id)
 
     async def told_of(self, plan: str, heard: Input, *, whole: bool = False) -> Telling:
         """Return what a model is told of a plan as it stands; `whole`: its first result, too."""
@@ -151,11 +151,10 @@ class Effects:
     def _call_id(self, call: ToolCall) -> str:
         """Return the call id under which a call is proposed; raises `ProposalError`."""
         name, given = call["name"], call["arguments"]
-        if name == "revise":
-            calls = read_plan({"steps": given.get("steps")}, self._registered())
-            return revision_id_of(str(given.get("turn")), calls, given.get("drop", []))
-        plan = given if name == "act" else _one_step(name, given)
-        return call_id_of(read_plan(cast("Json", plan), self._registered()))
+        if name not in ACTING:
+            name, given = "act", _one_step(name, given)
+        again = _again(self.nth(call)) if self._is_its_own(call["name"]) else ""
+        return self._model_tools(_NOBODY, [], again=again).call_id(name, cast("Json", given))
 
     def _model_tools(self, heard: Input, values: list[PlanValue], *, again: str = "") -> ModelTools:
         return ModelTools(
@@ -208,7 +207,7 @@ class Effects:
 
     async def _again(self, step: Mapping[str, Any]) -> tuple[str, str]:
         """Return by what a call is told apart from equal ones, and the one of them that goes on."""
-        call_id = call_id_of(read_plan(cast("Json", step), self._registered()))
+        call_id = self._model_tools(_NOBODY, []).call_id("act", cast("Json", step))
         heard, nth = self.whose(), self.nth(None)
         for n in range(nth - 1, 0, -1):
             if plan := await self._asked(heard, call_id + _again(n)):
@@ -251,20 +250,25 @@ class Effects:
         told = await self.told_of(plan, heard, whole=whole)
         return Telling(text=opening + told.text, plans=told.plans)
 
-    async def at_rest(self, plan: str, heard: Input, signal: Signal | None) -> str:
+    async def at_rest(
+        self, plan: str, heard: Input, signal: Signal | None, *, patience_s: float | None = None
+    ) -> str:
         """Wait until a plan is at rest, for as long as one may; return what is to be said first.
 
         A stop stops the plan. A cancel stops it hard, and goes on once that is durable.
         """
+        seconds = self.patience_s if patience_s is None else patience_s
         try:
-            return await self._waited(plan, heard, signal)
+            return await self._waited(plan, heard, signal, seconds)
         except asyncio.CancelledError:
             await to_its_end(self._stopped(plan, heard, signal, hard=True))
             raise
 
-    async def _waited(self, plan: str, heard: Input, signal: Signal | None) -> str:
+    async def _waited(
+        self, plan: str, heard: Input, signal: Signal | None, patience_s: float
+    ) -> str:
         try:
-            async with asyncio.timeout(self.patience_s):
+            async with asyncio.timeout(patience_s):
                 await unless_cancelled(self._followed(plan, heard), signal)
         except TimeoutError:
             return ""
@@ -287,7 +291,8 @@ class Effects:
         """Stop a plan in the name of whoever it is for; a question about it stays as it is.
 
         What is out is waited for as its contract says, and no longer than until its doubt is
-        durable: finding out goes on without anybody waiting.
+        durable: finding out goes on without anybody waiting. Where another worker has it in hand,
+        that is waited for in bounds.
         """
         if (await self._plan(plan, heard)).state is PlanState.PROPOSED:
             return
@@ -299,8 +304,9 @@ class Effects:
             hard=hard,
             patience_s=0.0,
         )
-        looks = 0
-        while await self._is_out(plan, heard):
+        now, looks = asyncio.get_running_loop().time, 0
+        until = now() + (self.rt.settings.let_go_s if hard else self.patience_s)
+        while now() < until and await self._is_out(plan, heard):
             looks += 1
             await asyncio.sleep(min(LOOK_S * looks, LOOKS_MOST_S))
 

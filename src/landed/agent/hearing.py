@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from landed.agent.journal_log import JournalLog
 from landed.agent.ledger import inputs_in
 from landed.agent.log_lines import Entry
+from landed.agent.loop import Event
 from landed.agent.messages import Message
 from landed.core.changes import Kind
 from landed.core.question import About, Question, QuestionState, question_from
@@ -44,6 +45,13 @@ class Hearing:
         if message["role"] == "user":
             self.now = self._inputs.get(message.get("input", ""), self.now)
             self._known |= inputs_in([message])
+
+    def in_event(self, event: Event) -> Input | None:
+        """Return the input whose words came into the record with an event, None for another."""
+        message = event.get("message")
+        if message is None or message["role"] != "user":
+            return None
+        return self._inputs.get(message.get("input", ""))
 
     def is_known(self, heard: Input) -> bool:
         """Whether the words of an input have come into the record."""

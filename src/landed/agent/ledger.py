@@ -5,8 +5,7 @@ is added to it: a call that was cut off gets the result that the records have, a
 on since it was told of gets a note, and a summary has every effect beside it, word for word.
 """
 
-from collections.abc import Collection, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from landed.agent.claims.check import Claim
 from landed.agent.effects import VERBS, Effects
@@ -25,9 +24,11 @@ from landed.agent.tool import Telling
 from landed.core.changes import Kind
 from landed.core.history import when_it_happened
 from landed.core.operation import State
-from landed.core.plan import At, PlanState
+from landed.core.plan import At, PlanState, plan_from
 from landed.core.session import Input
+from landed.core.telling import as_of_now
 from landed.runtime.runtime import Runtime
+from landed.runtime.tracing import instant
 
 NOTE = "[A note from the records, not from the user]"
 DECIDED = "The user's answer was carried out already; this is how it stands: "
@@ -129,11 +130,11 @@ async def notes(
     """
     told = {plan: state for plan, state in told_states(messages).items() if plan not in but}
     found: list[UserMessage] = []
-    for record in await effects.rt.driver.reader.load(*told):
-        if record.kind is not Kind.PLAN or record.state == told[record.id]:
+    for plan, state in (await plan_states(effects.rt, told)).items():
+        if state == told[plan]:
             continue
-        telling = await effects.told_of(record.id, heard)
-        times = await _times(effects.rt, record.id, heard)
+        telling = await effects.told_of(plan, heard)
+        times = await _times(effects.rt, plan, heard)
         text = "\n".join([NOTE, telling.text, *times])
         found.append({**user_message(text), "tells": dict(telling.plans)})
     return found
@@ -142,6 +143,13 @@ async def notes(
 def unsupported_note(claims: Sequence[Claim]) -> UserMessage:
     """Return the note about what the model's last answer said and the records don't support."""
     return user_message("\n".join([NOTE, UNSUPPORTED, *(f"- {each.to_model}" for each in claims)]))
+
+
+async def plan_states(rt: Runtime, plans: Iterable[str]) -> dict[str, str]:
+    """Return the state of each of these plans as it is told now: what the clock ended is over."""
+    records, now = await rt.driver.reader.load(*plans), rt.driver.clock.now()
+    held = [plan_from(record) for record in records if record.kind is Kind.PLAN]
+    return {plan.id: str(as_of_now(plan, now).state) for plan in held}
 
 
 async def pinned(rt: Runtime, session: str, *, tenant: str) -> str:
@@ -158,11 +166,7 @@ async def _times(rt: Runtime, plan: str, heard: Input) -> Sequence[str]:
     done = {p.record: n for n, p in enumerate(held.places, 1) if p.at is At.DONE and p.record}
     operations = await rt.driver.reader.operations(*done)
     return [
-        f"Step {done[id]} happened at {_instant(when_it_happened(operation))}."
+        f"Step {done[id]} happened at {instant(when_it_happened(operation))}."
         for id, operation in operations.items()
         if operation.state in _LANDED
     ]
-
-
-def _instant(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

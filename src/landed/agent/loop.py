@@ -71,7 +71,8 @@ class Event(TypedDict):
     """One thing that happened in a run; starts and ends are balanced.
 
     `message` comes with `message_end`, `call` with both `tool_execution_…`, and `result` with the
-    end of one whose tool returned. `account` comes last, from an agent's session.
+    end of one whose tool returned. `account` comes last, from an agent's session, once for each
+    turn that the run acted on.
     """
 
     type: Literal[

@@ -14,11 +14,11 @@ what was begun, from the records, and sends nothing twice.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from landed.agent.account import account_of
+from landed.agent.account import account_of, claims_in
 from landed.agent.claims.check import Claim
 from landed.agent.compaction import maybe_compact, needs_room
 from landed.agent.effects import Effects, Seen
@@ -32,12 +32,13 @@ from landed.agent.ledger import (
     notes,
     nth_of,
     pinned,
+    plan_states,
     told_states,
     unsupported_note,
     with_telling,
 )
-from landed.agent.log_lines import STOPPED
-from landed.agent.loop import Account, Event, Limits, Model, SteerMode
+from landed.agent.log_lines import STOPPED, kept
+from landed.agent.loop import Event, Limits, Model, SteerMode
 from landed.agent.messages import (
     AssistantMessage,
     Message,
@@ -48,7 +49,7 @@ from landed.agent.messages import (
     user_message,
 )
 from landed.agent.signal import CancelToken, Signal, to_its_end, unless_cancelled
-from landed.agent.tool import AgentTool, ToolSpec
+from landed.agent.tool import AgentTool, Telling, ToolSpec
 from landed.core.approval import approval_from
 from landed.core.doubt import pause_s
 from landed.core.question import About, Question
@@ -58,7 +59,7 @@ from landed.runtime.runtime import Runtime
 
 BUSY = "already running; use steer() or follow_up()"
 SETTLES_WITHIN_S = 30.0
-"""How long an answer to a question about no plan is waited for before it is told as it stands."""
+"""How long it is waited before what began earlier, or an answer set off, is told as it stands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +129,7 @@ class AgentSession:
         """
         log = JournalLog(rt, session, tenant=tenant)
         self = cls(rt, log, model, principal=principal, setting=setting or Setting())
+        entries = await log.entries()
         tools = (*self.setting.tools, *self.effects.tools())
         names = [tool.name for tool in tools]
         if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -136,13 +138,12 @@ class AgentSession:
             model=self._answer,
             tools=tools,
             system=self.setting.system,
-            messages=await log.replay(),
+            messages=[message for _, message in kept(log.path, entries)],
             limits=self.setting.limits,
             steer_mode=self.setting.steer_mode,
         )
         self.harness.subscribe(self._follow)
         self.harness.subscribe(keep_in(log))
-        entries = await log.entries()
         await self._hearing.begin(entries, self.harness.messages)
         self._is_left = bool(entries) and entries[-1]["type"] == STOPPED
         return self
@@ -168,9 +169,13 @@ class AgentSession:
         with the same `delivery` acts on them, or `resume`.
         """
         heard = await self._hearing.received(text, delivery=delivery, origin="user")
-        words = _words(heard)
-        for plan in await self._plans(await self._hearing.answered(heard)):
+        words, questions = _words(heard), await self._hearing.answered(heard)
+        plans = await self._plans(questions)
+        for plan in plans:
             words = with_telling(words, await self.effects.told_of(plan, heard))
+        if len(plans) < len(questions):
+            told = await self.rt.report(heard.turn)
+            words = with_telling(words, Telling(text=told.text, plans={}))
         if self.harness.is_running:
             self.harness.steer(words)
         return self.harness.is_running
@@ -220,39 +225,51 @@ class AgentSession:
     # One run.
 
     async def _run(self, heard: Input) -> AsyncGenerator[Event, None]:
-        """Act on an input that is durable, and end with an account of its turn."""
+        """Act on an input that is durable."""
         await self._look_back(heard)
         before = await self._before(heard)
         run = self.harness.prompt(_words(heard), before=before)
-        async with aclosing(self._driven(run)) as events:
+        async with aclosing(self._driven(run, heard)) as events:
             async for event in events:
                 yield event
-        yield {"type": "account", "account": await self._account(heard)}
 
     async def _finished(self, heard: Input) -> AsyncGenerator[Event, None]:
         """Go on with an input whose words are in the record already; only account for one done.
 
         A reply that failed is asked for again; one that somebody stopped is not.
         """
-        if self._is_begun() or self._has_failed(heard):
-            await self._look_back(heard)
-            await self._settled(heard)
-            run = self.harness.resume(before=await self._before(heard))
-            async with aclosing(self._driven(run)) as events:
-                async for event in events:
-                    yield event
-        yield {"type": "account", "account": await self._account(heard)}
+        if not (self._is_begun() or self._has_failed(heard)):
+            yield {"type": "account", "account": await account_of(self.rt, heard)}
+            return
+        await self._look_back(heard)
+        await self._settled(heard)
+        run = self.harness.resume(before=await self._before(heard))
+        async with aclosing(self._driven(run, heard)) as events:
+            async for event in events:
+                yield event
 
-    async def _driven(self, run: Run) -> AsyncGenerator[Event, None]:
-        """Yield the events of a run; what a person has stopped hard is marked as left."""
-        signal = self.harness.signal
+    async def _driven(self, run: Run, heard: Input) -> AsyncGenerator[Event, None]:
+        """Yield the events of a run, and then an account of each turn that it acted on.
+
+        Words that came during it have a turn of their own. What a person has stopped hard is marked
+        as left.
+        """
+        signal, turns = self.harness.signal, {heard.turn: heard}
         try:
             async for event in run:
+                if (words := self._hearing.in_event(event)) is not None:
+                    turns[words.turn] = words
                 yield event
         finally:
             await run.aclose()
             if signal is not None and signal.is_cancelled() and self._is_begun():
                 await to_its_end(self._leave(signal))
+        *before, last = turns.values()
+        for each in before:
+            yield {"type": "account", "account": await account_of(self.rt, each)}
+        own = [tool.name for tool in self.setting.tools]
+        self._flagged = await claims_in(self.rt, self.harness.messages, own=own)
+        yield {"type": "account", "account": await account_of(self.rt, last, self._flagged)}
 
     async def _leave(self, signal: CancelToken) -> None:
         """Write down that nobody is to go on with the last words, and who said so."""
@@ -275,7 +292,7 @@ class AgentSession:
             self._model,
             window_tokens=window,
             pinned=await pinned(self.rt, self.log.session, tenant=self.log.tenant),
-            tells=await self._states(told_states(self.harness.messages)),
+            tells=await plan_states(self.rt, told_states(self.harness.messages)),
         )
 
     async def _before(self, heard: Input) -> Sequence[Message]:
@@ -291,18 +308,11 @@ class AgentSession:
         return [*results, *late, *([unsupported_note(flagged)] if flagged else [])]
 
     async def _settled(self, heard: Input) -> None:
-        """Wait until what a cut-off call began is at rest, so that its result can be the last."""
+        """Wait in bounds until what a cut-off call began is at rest, so that its result can be."""
         for call, input in cut_off(self.harness.messages):
             for_whom = self._hearing.by_id(input) or heard
             if plan := await self.effects.plan_of(call, for_whom):
-                await self.effects.at_rest(plan, for_whom, None)
-
-    async def _account(self, heard: Input) -> Account:
-        """Say what the records have of the turn, and keep in mind what they don't bear out."""
-        own = [tool.name for tool in self.setting.tools]
-        told = await account_of(self.rt, heard, self.harness.messages, own=own)
-        self._flagged = told.claims
-        return told.account
+                await self.effects.at_rest(plan, for_whom, None, patience_s=SETTLES_WITHIN_S)
 
     # Who answers.
 
@@ -326,7 +336,7 @@ class AgentSession:
             await unless_cancelled(self._quiet(heard), signal)
         told = await self.rt.report(heard.turn)
         reply = assistant_message(text_block(told.text))
-        return {**reply, "tells": await self._states(plans)}
+        return {**reply, "tells": await plan_states(self.rt, plans)}
 
     async def _plans(self, questions: Sequence[Question]) -> Sequence[str]:
         """Return the plans that questions were about; some are about none."""
@@ -346,10 +356,6 @@ class AgentSession:
                 return
             looks += 1
             await asyncio.sleep(pause_s(looks))
-
-    async def _states(self, plans: Iterable[str]) -> dict[str, str]:
-        records = await self.rt.driver.reader.load(*plans)
-        return {record.id: record.state for record in records}
 
     def _follow(self, event: Event) -> None:
         """Keep in mind whose words the model acts on, by which call: before the one that writes."""

@@ -15,7 +15,7 @@ from landed.core.canonical import Json, checked, parse
 from landed.core.changes import Kind, Record
 from landed.core.errors import ProposalError
 from landed.core.operation_record import from_record
-from landed.core.plan import Plan
+from landed.core.plan import Plan, Wanted
 from landed.core.sentences import observed, sentence, to_model
 from landed.core.session import Input, contracts_of, observation_of
 from landed.core.tool import Tool
@@ -149,10 +149,25 @@ class ModelTools:
         if not records or records[0].kind is not Kind.OPERATION or not self._is_mine(records[0]):
             raise ProposalError(NOT_HERE)
 
-    async def _revise(self, arguments: "bytes | Json") -> str:
+    def call_id(self, name: str, arguments: "bytes | Json") -> str:
+        """Return the call id under which an `act`, or a `revise`, is proposed for the input.
+
+        Raises `ProposalError` for arguments that neither takes: then nothing was proposed.
+        """
+        if name == "revise":
+            return revision_id_of(*self._revision(arguments))
+        return call_id_of(read_plan(arguments, self._tools())) + self.again
+
+    def _revision(
+        self, arguments: "bytes | Json"
+    ) -> tuple[str, tuple[Wanted, ...], tuple[str, ...]]:
+        """Read which turn is changed, what is wanted now, and what is dropped."""
         given = _taken(arguments, "revise", "turn, steps and drop")
         turn, drop = _text(given, "turn"), _texts(given, "drop")
-        calls = read_plan({"steps": given.get("steps")}, self._tools())
+        return turn, read_plan({"steps": given.get("steps")}, self._tools()), drop
+
+    async def _revise(self, arguments: "bytes | Json") -> str:
+        turn, calls, drop = self._revision(arguments)
         value = await self.rt.revise(
             turn,
             self.heard,
