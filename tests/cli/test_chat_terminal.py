@@ -20,6 +20,7 @@ from tests.cli.chatting import BOOKS, FAXES, HANGS, MAX_S, TEXTS, Chat, ended, p
 
 TMUX = "/usr/bin/tmux"
 SHOWS_WITHIN_S = 25.0
+AT_REST = "\n>\n"
 
 pytestmark = pytest.mark.services
 
@@ -161,6 +162,7 @@ def test_a_second_press_does_not_wait_for_the_grace(tmp_path: Path) -> None:
             await screen.shows("stopping… (again: now)")
             await screen.types("", "C-c")
             await screen.shows("stopped without waiting")
+            await screen.shows(AT_REST)  # Until then a press is one more for the run.
             await screen.types("", "C-c")
             await screen.shows("nothing runs any more (again: leaves)")
             os.close(pipe)

@@ -4,10 +4,12 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
+from landed.core.changes import Changes, Record
+from landed.core.errors import StoreError
 from landed.core.key import Ask
 from landed.core.lease import Lease
 from landed.core.operation import State
@@ -18,7 +20,11 @@ from landed.core.value import Unknown
 from landed.runtime.opened import Settings
 from landed.runtime.runtime import Runtime
 from landed.tools.function import FunctionTool
-from tests.runtime.rig import UNSENT, Rig, Wire, booking, unkeyed
+from tests.runtime.plan_rig import ANA, calls, only_plan, propose, shelf
+from tests.runtime.rig import SELDOM, UNSENT, Rig, Wire, booking, never, unkeyed
+from tests.runtime.stores import Fails, TroubledStore, Wrapped, events_of
+
+W = TypeVar("W", bound=Wrapped)
 
 NO_ANSWER = Wire(replies_s=10_000.0)
 LOOKUP_S = 0.2
@@ -241,3 +247,141 @@ def test_a_step_is_not_sent_by_one_worker_once_its_plan_was_stopped_at_another(r
     assert rig.far.sends == ["op-a1"]
     assert rig.far.total == 0
     assert rig.states("s") == [State.WITHDRAWN]
+
+
+def inner(rt: Runtime, kind: type[W]) -> W:
+    """Return the store of that kind that lies under the runtime's own."""
+    store: Any = rt.driver.store
+    while not isinstance(store, kind):
+        store = store.inner
+    return store
+
+
+class OneBite(Wrapped):
+    """Only the oldest record is ever taken over."""
+
+    bites = 0
+
+    async def claim(self, **asked: Any) -> tuple[Record, ...]:
+        self.bites += 1
+        return await self.inner.claim(**{**asked, "limit": 1}) if self.bites == 1 else ()
+
+
+class Meanwhile(Wrapped):
+    """While the first unit with `event` in it is being written, something else happens."""
+
+    def __init__(self, inner: Any, event: str) -> None:
+        super().__init__(inner)
+        self.event = event
+        self.happens: Callable[[], Awaitable[object]] = never
+
+    async def commit(self, changes: Changes) -> tuple[Record, ...]:
+        stored = await self.inner.commit(changes)
+        if self.event in events_of(changes):
+            self.event = ""
+            await self.happens()
+        return stored
+
+
+@pytest.mark.parametrize("event", ["answer_lost", "release_done"])
+def test_a_plan_that_is_taken_over_while_a_unit_is_written_is_seen_to(rig: Rig, event: str) -> None:
+    """Its release was here already, with what was known then of a plan that another held."""
+    tools = shelf(rig.far, lookup=rig.far.lookup)
+    rig.lease = SELDOM
+
+    async def taken_back(rt: Runtime) -> None:
+        done = await propose(rt, calls("put", "a"))
+        rig.far.wire.append(NO_ANSWER)
+        await rt.undo(done.plan, principal=ANA)
+
+    first = rig.start(taken_back, *tools)
+    rig.world.pass_time(1.0)
+    rig.kill(first)
+    rig.wrap = OneBite
+    with_the_plan = rig.start(lambda rt: never(), *tools)
+    rig.world.pass_time(0.5)
+    rig.wrap = lambda store: Meanwhile(store, event)
+
+    async def with_the_release(rt: Runtime) -> PlanState:
+        async def happens() -> None:
+            rig.kill(with_the_plan)
+            assert await rt.worker.adopt() == 0
+            adopted.append(open_here(rt))
+
+        inner(rt, Meanwhile).happens = happens
+        await asyncio.sleep(60.0)  # virtual time
+        return (await rt.plan(await only_plan(rt))).state
+
+    adopted: list[int] = []
+    assert rig.run(with_the_release, *tools) is PlanState.UNDONE
+    assert adopted == [3]
+
+
+class ReadMeanwhile(TroubledStore):
+    """One commit fails; while what is open is read after that, something else happens."""
+
+    happens: Callable[[], Awaitable[object]] | None = None
+
+    async def open_records(self, **asked: Any) -> tuple[Record, ...]:
+        found: tuple[Record, ...] = await self.inner.open_records(**asked)
+        if self.happens is not None:
+            happens, self.happens = self.happens, None
+            await happens()
+        return found
+
+
+def test_what_is_taken_over_while_a_loop_reads_its_records_anew_is_seen_to(rig: Rig) -> None:
+    rig.lease = SELDOM
+    rig.far.wire.append(NO_ANSWER)
+    mine = booking(rig.far)
+    first = rig.start(lambda rt: rt.perform("book", {"day": "Fri"}, patience_s=900.0), mine)
+    rig.world.pass_time(1.0)
+    rig.wrap = lambda store: ReadMeanwhile(store, Fails("made", times=1))
+
+    async def script(rt: Runtime) -> None:
+        async def happens() -> None:
+            rig.kill(first)
+            assert await rt.worker.adopt() == 1
+            adopted.append(open_here(rt))
+
+        inner(rt, ReadMeanwhile).happens = happens
+        with pytest.raises(StoreError):
+            await rt.perform("book", {"day": "Sat"})
+        await asyncio.sleep(60.0)  # virtual time
+
+    adopted: list[int] = []
+    rig.run(script, mine)
+    assert adopted == [1]
+    assert rig.states() == [State.CONFIRMED]
+
+
+class Unreadable(Wrapped):
+    """The contracts of what is taken over cannot be read at first."""
+
+    times = 1
+
+    async def load(self, *ids: str) -> tuple[Record, ...]:
+        if self.times and ids[0].startswith("contract/") and not self.is_beginning:
+            self.times -= 1
+            raise StoreError("the connection was lost")
+        return await self.inner.load(*ids)
+
+    is_beginning = True
+
+    async def claim(self, **asked: Any) -> tuple[Record, ...]:
+        self.is_beginning = False
+        return await self.inner.claim(**asked)
+
+
+def test_what_could_not_be_read_when_it_was_taken_over_is_tried_at_the_next_heartbeat(
+    rig: Rig,
+) -> None:
+    rig.lease = Lease(lease_s=9.0, beat_s=3.0)
+    rig.far.wire.append(NO_ANSWER)
+    of_before = booking(rig.far, deadline_s=4.0)
+    first = rig.start(lambda rt: rt.perform("book", {"day": "Fri"}, patience_s=900.0), of_before)
+    rig.world.pass_time(1.0)
+    rig.kill(first)
+    rig.wrap = Unreadable
+    rig.run(lambda rt: asyncio.sleep(60.0), booking(rig.far))  # virtual time
+    assert rig.states() == [State.CONFIRMED]

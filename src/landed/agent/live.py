@@ -61,11 +61,18 @@ class LiveRenderer:
             self._is_asking = event["type"] == "turn_start"
             self._draw()
         if event["type"] == "agent_end":
-            self._rest()
+            self.rest()
+
+    def rest(self) -> None:
+        """Take what still runs off the screen: the run is over, also one that never said so."""
+        self._running.clear()
+        self._progress = self._typed = ""
+        self._is_asking = False
+        self._below.stop()
 
     def finish(self) -> bool:
         """Take what still runs off the screen; say whether it ended well."""
-        self._rest()
+        self.rest()
         failure = failure_of(self._last)
         if failure:
             self._print(f"Error: {failure}", style="bold red")
@@ -111,12 +118,6 @@ class LiveRenderer:
         shown = Group(Spinner("dots", text=Text(names)), *map(Text, told))
         self._below.update(shown, refresh=self._below.is_started)
         self._below.start(refresh=True)
-
-    def _rest(self) -> None:
-        self._running.clear()
-        self._progress = self._typed = ""
-        self._is_asking = False
-        self._below.stop()
 
     def _print(self, text: str, *, style: str = "", before: str = "") -> None:
         from rich.text import Text

@@ -99,6 +99,7 @@ class Desk:
     asks: dict[str, Operation | Plan] = field(default_factory=dict[str, Operation | Plan])
     wakes: dict[str, float] = field(default_factory=dict[str, float])
     adopted: set[str] = field(default_factory=set[str])
+    bites: int = 0
     starved: frozenset[str] = frozenset()
     rest: asyncio.Event = field(default_factory=asyncio.Event)
     draining: bool = False
@@ -203,6 +204,7 @@ class Desk:
     def adopt(self, records: Iterable[Record]) -> None:
         """Take over what another worker left; what waits behind a block is withdrawn."""
         adopted = list(records)
+        self.bites += 1
         self.adopted.update(record.id for record in adopted)
         for record in adopted:
             self.plan_waiters += self.following.leave_plan(record.id)

@@ -55,6 +55,7 @@ class Driver:
     tenant_max: int = TENANT_MAX
     reader: Reader = field(init=False)
     digests: dict[str, str] = field(default_factory=dict[str, str])
+    unread: dict[str, Record] = field(default_factory=dict[str, Record])
     loops: dict[Place, SessionLoop] = field(default_factory=dict[Place, SessionLoop])
     setting: Setting = field(init=False)
 
@@ -127,16 +128,22 @@ class Driver:
         return loop
 
     async def adopt(self, records: Iterable[Record]) -> int:
-        """Take over records that were claimed; return how many of them are operations."""
+        """Take over records that were claimed; return how many of them are operations.
+
+        Where the contract of one cannot be read, the next call tries it again.
+        """
         adopted: dict[Place, list[Record]] = {}
-        for record in records:
+        for record in [*self.unread.values(), *records]:
             try:
                 await self.learn(record)
             except StoreError as error:
-                about = {"record": record.id, "session": record.session, "worker": self.worker}
-                said = "%s was claimed, but nothing is done with it: %s"
-                log.error(said, record.id, error, extra=about)
+                if record.id not in self.unread:
+                    about = {"record": record.id, "session": record.session, "worker": self.worker}
+                    said = "%s was claimed, but nothing is done with it yet: %s"
+                    log.error(said, record.id, error, extra=about)
+                self.unread[record.id] = record
                 continue
+            self.unread.pop(record.id, None)
             adopted.setdefault((record.tenant, record.session), []).append(record)
         for (tenant, session), theirs in adopted.items():
             self.loop_of(tenant=tenant, session=session).adopt(theirs)

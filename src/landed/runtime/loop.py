@@ -276,7 +276,7 @@ class SessionLoop(Desk):
             log.warning("session %s could not be read: %s", self.place[1], error, extra=self.whose)
             return  # Nothing here depends on it: whatever is written next finds out.
         for record in records:
-            if record.version != self.memory.version(record.id):
+            if record.version > self.memory.version(record.id):
                 await self.setting.learn(record)
                 self.memory.leave(record.id)
                 await self._take(record)
@@ -284,15 +284,21 @@ class SessionLoop(Desk):
     async def _load_open(self) -> None:
         """Take everything as the store has it: a commit that failed may have gone in after all."""
         tenant, session = self.place
-        records = await self.setting.store.open_records(
-            tenant=tenant, session=session, worker=self.setting.worker
-        )
+        while True:
+            bites = self.bites
+            records = await self.setting.store.open_records(
+                tenant=tenant, session=session, worker=self.setting.worker
+            )
+            if bites == self.bites:  # Else what was taken over meanwhile may not be among them.
+                break
         self.memory.clear()
         for record in records:
             await self._take(record)
 
     async def _take(self, record: Record) -> None:
         await self.setting.learn(record)
+        if self.memory.is_past(record):
+            return  # It was taken over while this was read.
         theirs = record.open and record.worker != self.setting.worker
         if theirs and record.kind is Kind.OPERATION and not self._speaks_of(record.id):
             self._drop_arrivals(record.id)

@@ -69,11 +69,15 @@ class Memory:
         return any(id in each for each in self._tables())
 
     def take(self, record: Record) -> None:
-        """Take a record as the store has it."""
-        reader = _READERS.get(record.kind)
-        if reader is not None:
-            reader(self, record)
+        """Take a record as the store has it, or had it before what is known here."""
+        if record.kind in _TABLES and not self.is_past(record):
+            table, read = _TABLES[record.kind]
+            getattr(self, table)[record.id] = read(record)
             self.positions[record.id] = (record.made, record.last)
+
+    def is_past(self, record: Record) -> bool:
+        """Whether a record is older than what is held of it: it was read before that was known."""
+        return self._stands(record.id) > (record.version, record.epoch)
 
     def leave(self, id: str) -> None:
         """Forget a record."""
@@ -88,20 +92,21 @@ class Memory:
             each.clear()
 
     def keep(self, decided: Next, stored: Iterable[Record]) -> None:
-        """Take what was decided, now that it is durable, with the claims it was written under."""
-        self.operations.update(decided.operations)
-        self.plans.update(decided.plans)
-        self.releases.update(decided.releases)
-        self.questions.update(decided.questions)
-        self.approvals.update(decided.approvals)
-        self.cases.update(decided.cases)
+        """Take what was decided, now that it is durable, with the claims it was written under.
+
+        That is what the unit wrote. Anything else may have been taken over while it was written:
+        as it was when the lap began, it would be held by a worker that is gone, and seen to by
+        nobody.
+        """
         self.last_question = decided.last_question
         for record in stored:
+            if record.kind not in _TABLES or self.is_past(record):
+                continue
+            table, _ = _TABLES[record.kind]
+            one = getattr(decided, table)[record.id]
+            is_under = one.epoch == record.epoch
+            getattr(self, table)[record.id] = one if is_under else _under(one, record.epoch)
             self.positions[record.id] = (record.made, record.last)
-            for each in self._tables():
-                held = each.get(record.id)
-                if held is not None and held.epoch != record.epoch:
-                    each[record.id] = _under(held, record.epoch)
 
     def prune(self, awaited: Container[str]) -> None:
         """Forget what is closed, nobody waits for, and nothing open speaks of."""
@@ -166,7 +171,15 @@ class Memory:
 
     def version(self, id: str) -> int:
         """Return the version of a record as it is held here, 0 where it is not."""
-        return next((each[id].version for each in self._tables() if id in each), 0)
+        return self._stands(id)[0]
+
+    def _stands(self, id: str) -> tuple[int, int]:
+        """Return how far a record is here: each write counts its version up, each claim its epoch.
+
+        (0, 0) where it is not held.
+        """
+        held = next((each[id] for each in self._tables() if id in each), None)
+        return (held.version, held.epoch) if held is not None else (0, 0)
 
     def missing(self, arrivals: Iterable[Arrival]) -> set[str]:
         """Return what has to be loaded before these arrivals can be judged."""
@@ -331,35 +344,12 @@ def made_by(arrival: Arrival) -> set[str]:
     return set()
 
 
-def _operation(memory: Memory, record: Record) -> None:
-    memory.operations[record.id] = from_record(record)
-
-
-def _plan(memory: Memory, record: Record) -> None:
-    memory.plans[record.id] = plan_from(record)
-
-
-def _release(memory: Memory, record: Record) -> None:
-    memory.releases[record.id] = release_from(record)
-
-
-def _approval(memory: Memory, record: Record) -> None:
-    memory.approvals[record.id] = approval_from(record)
-
-
-def _case(memory: Memory, record: Record) -> None:
-    memory.cases[record.id] = case_from(record)
-
-
-def _question(memory: Memory, record: Record) -> None:
-    memory.questions[record.id] = question_from(record)
-
-
-_READERS: Mapping[Kind, Callable[[Memory, Record], None]] = {
-    Kind.OPERATION: _operation,
-    Kind.PLAN: _plan,
-    Kind.RELEASE: _release,
-    Kind.QUESTION: _question,
-    Kind.APPROVAL: _approval,
-    Kind.CASE: _case,
+_TABLES: Mapping[Kind, tuple[str, Callable[[Record], Any]]] = {
+    Kind.OPERATION: ("operations", from_record),
+    Kind.PLAN: ("plans", plan_from),
+    Kind.RELEASE: ("releases", release_from),
+    Kind.QUESTION: ("questions", question_from),
+    Kind.APPROVAL: ("approvals", approval_from),
+    Kind.CASE: ("cases", case_from),
 }
+"""Where the records of each kind lie, in a memory and in what a lap decided; and their reader."""

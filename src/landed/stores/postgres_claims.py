@@ -30,6 +30,7 @@ class Claims:
         self._registered: set[str] = set()
         self._turns = Turns()
         self._edited: set[str] = set()
+        self._unheard: dict[str, tuple[int, list[str]]] = {}
 
     async def renew(self, worker: str, until: float) -> None:
         """Enter the worker, or extend its lease; raises `LeaseLostError` when that was ended."""
@@ -51,8 +52,18 @@ class Claims:
             await self.retire(*self._registered)
 
     async def claim(self, worker: str, now: float, limit: int) -> tuple[Record, ...]:
-        """Take over what no living worker holds; clear away workers that are gone."""
-        return await self._transactions.run(partial(self._take_over, worker, now, limit))
+        """Take over what no living worker holds; clear away workers that are gone.
+
+        With it comes what the call before took over, where that call never heard whether it did.
+        """
+        if worker in self._unheard:
+            took = await self._transactions.run(partial(self._took, worker, *self._unheard[worker]))
+            del self._unheard[worker]
+            if took:
+                return took
+        taken = await self._transactions.run(partial(self._take_over, worker, now, limit))
+        self._unheard.pop(worker, None)
+        return taken
 
     async def _enter(self, worker: str, until: float, begun: Begun) -> tuple[None, Mark]:
         # What an earlier worker of that name held is decided by claim and epoch, never by name.
@@ -86,10 +97,19 @@ class Claims:
         epoch = 0
         if found:
             ((_, (epoch,)),) = await rows(connection, POSTGRES.draw, (0, 1))
-            claimed = (worker, epoch, [one.id for one in found])
-            await run(connection, SHARED.claim_records, claimed)
+            ids = [one.id for one in found]
+            self._unheard[worker] = (epoch, ids)
+            await run(connection, SHARED.claim_records, (worker, epoch, ids))
         await run(connection, POSTGRES.remove_idle, (worker, now))
         return tuple(replace(one, worker=worker, epoch=epoch) for one in found), Mark()
+
+    async def _took(
+        self, worker: str, epoch: int, ids: list[str], begun: Begun
+    ) -> tuple[tuple[Record, ...], Mark]:
+        """Return which of these that claim did take over, and nobody has moved to others since."""
+        every = await self._intact(ids, begun)
+        theirs = (worker, epoch, True)
+        return tuple(one for one in every if (one.worker, one.epoch, one.open) == theirs), Mark()
 
     async def _shift_s(self, begun: Begun) -> int:
         """Return by how many seconds the server's clock is ahead of the caller's."""

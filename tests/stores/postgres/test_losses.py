@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections.abc import AsyncIterator, Callable
 
 import pytest
@@ -141,6 +142,25 @@ async def test_an_outcome_that_cannot_be_learned_is_not_told_as_one_until_the_se
     assert await (await opened(url)).load("op-1", "op-2") == (sent,)
     one, two = await store.journal()
     assert two.prev == one.hash, "the chain goes on from what was found to be written"
+
+
+@pytest.mark.fault("X30")
+@pytest.mark.parametrize("cut", [Cut.NEVER_BACK, Cut.AWAY])
+async def test_what_was_taken_over_unheard_comes_with_the_next_claim(
+    cut: Cut, far: str, url: str, proxy: Proxy, opened: Callable
+) -> None:
+    """Else a worker that lives would hold it, and nobody would see to it."""
+    store: PostgresStore = await opened(far, reconnect_max_s=0.2)
+    await store.renew(worker="w", until=time.time() + 60.0)
+    await inserted(store, "op-1", worker="gone")
+    proxy.cuts.append(cut)
+    with pytest.raises(StoreError, match="not known yet"):
+        await store.claim(worker="w", now=time.time())
+    proxy.is_down = False
+    (claimed,) = await store.claim(worker="w", now=time.time())
+    assert await (await opened(url)).load("op-1") == (claimed,)
+    assert claimed.worker == "w"
+    assert await store.claim(worker="w", now=time.time()) == ()
 
 
 @pytest.mark.fault("X30")

@@ -34,6 +34,10 @@ class Screen(Protocol):
         """Show under all else how a plan comes on, and the line that is being typed."""
         ...
 
+    def rest(self) -> None:
+        """Show nothing more of a run: it is over, however it ended."""
+        ...
+
 
 class Lines:
     """Draws events as lines on standard output."""
@@ -61,6 +65,9 @@ class Lines:
         if progress:
             show(progress, indent="  ")
 
+    def rest(self) -> None:
+        """Leave what is printed."""
+
 
 class Quiet:
     """Draws each event as a line of JSON, and nothing else."""
@@ -77,6 +84,9 @@ class Quiet:
         note(text)
 
     def below(self, *, progress: str | None = None, typed: str | None = None) -> None:
+        """Show nothing."""
+
+    def rest(self) -> None:
         """Show nothing."""
 
 

@@ -125,6 +125,7 @@ class Room:
             self._showing.say(f"! {error}")
         finally:
             self._is_running = False
+            self._showing.screen.rest()  # One that was cut off has not said that it is over.
         if any(each["questions"] for each in self.driving.accounts[asked_before:]):
             self._keys.forget()
 
