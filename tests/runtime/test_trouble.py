@@ -1,6 +1,7 @@
 """A store that fails, hangs or conflicts: callers hear of it, nothing hangs, no record is lost."""
 
 import asyncio
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -10,8 +11,11 @@ from landed.core.changes import Changes, Move, Record
 from landed.core.errors import LandedError, StaleWriteError, StoreError
 from landed.core.event import Event
 from landed.core.key import Ask
+from landed.core.next import what_next
 from landed.core.operation import Evidence, Happened, Source, State, moved
 from landed.core.operation_record import from_record, to_record
+from landed.core.rules import Rules
+from landed.core.scope import Next, Scope
 from landed.core.store import Store
 from landed.core.value import Confirmed, Unknown, Withdrawn
 from landed.runtime.loop import CONFLICTS_MAX
@@ -200,7 +204,7 @@ def test_a_bug_in_what_decides_is_told_and_hangs_nobody(
         return await book_friday(rt)
 
     assert isinstance(rig.run(script, booking(rig.far)), Confirmed)
-    assert "ended" in caplog.text
+    assert "lap failed" in caplog.text
 
 
 def test_a_store_that_hangs_does_not_hang_the_end_of_the_block(rig: Rig) -> None:
@@ -342,3 +346,33 @@ def test_an_unknown_is_still_answered_for_after_trouble(rig: Rig) -> None:
     value = rig.run(script, unkeyed(rig.far))
     assert isinstance(value, Unknown)
     assert rig.far.sends == ["op-a1"]
+
+
+# Bugs.
+
+
+@pytest.mark.parametrize("times", [1, 4])
+def test_after_a_bug_what_is_open_is_read_anew_and_seen_to(rig: Rig, times: int) -> None:
+    """It is held by this worker, which lives: nobody else would take it over."""
+    rig.far.wire.append(Wire(replies_s=1.0))
+    seen: list[float] = []
+
+    async def script(rt: Runtime) -> Any:
+        def with_a_bug(scope: Scope, rules: Rules, now: float) -> Next:
+            if scope.operations and len(seen) < times:
+                seen.append(now)
+                raise IndexError("a bug")
+            return what_next(scope, rules, now)
+
+        call = asyncio.ensure_future(book_friday(rt))
+        await asyncio.sleep(0.5)  # virtual time
+        rt.driver.setting.what_next = with_a_bug
+        with pytest.raises(LandedError, match="failed by a bug: IndexError"):
+            await call
+        await asyncio.sleep(60.0)  # virtual time
+        return await rt.status("op-a1")
+
+    assert isinstance(rig.run(script, booking(rig.far)), Confirmed)
+    assert rig.far.effects == {"op-a1": 1}
+    assert len(seen) == times
+    assert all(b - a >= 0.1 for a, b in pairwise(seen)), "nothing spins"

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from landed.core.arrival import Checked
 from landed.core.changes import Kind, Record
 from landed.core.declared import digest_of
+from landed.core.doubt import pause_s
 from landed.core.errors import LandedError, ProposalError, StoreError
 from landed.core.incarnation import Incarnation
 from landed.core.next import what_next
 from landed.core.onlooker import NOBODY, Onlooker
 from landed.core.pacing import Pacing
 from landed.core.rules import Rules
-from landed.core.schedule import AT_ONCE, Place, Schedule
+from landed.core.schedule import Place, Schedule
 from landed.core.scope import Check
 from landed.core.session import contract_id, contracts_of, seeing
 from landed.core.store import Store
@@ -200,13 +201,22 @@ class Driver:
         try:
             due = await loop.step()
         except Exception as error:
-            log.error("the loop of a session ended: %s", error, exc_info=error, extra=loop.whose)
-            known = isinstance(error, LandedError)
-            loop.give_up(error if known else LandedError(f"the loop ended by a bug: {error!r}"))
-            due = None if loop.idle else AT_ONCE
+            due = self._begin_anew(loop, error)
         if due is None:
             del self.loops[place]
         return due
+
+    def _begin_anew(self, loop: SessionLoop, error: Exception) -> float:
+        """Leave nobody waiting where a lap failed; return when the next reads everything anew.
+
+        What is open is held here, so nobody else would see to it.
+        """
+        log.error("a session's lap failed: %s", error, exc_info=error, extra=loop.whose)
+        known = isinstance(error, LandedError)
+        troubles = loop.troubles + 1
+        loop.give_up(error if known else LandedError(f"a lap failed by a bug: {error!r}"))
+        loop.troubles = troubles
+        return self.clock.now() + pause_s(troubles)
 
     async def last_lap(self, place: Place) -> None:
         """Write down what the end of this process leaves of a session."""
