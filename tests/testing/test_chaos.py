@@ -20,6 +20,7 @@ from landed.testing.chaos.hand import Orphans
 from landed.testing.chaos.ledgers import Effect
 from landed.testing.chaos.load import Do, Script, scripts
 from landed.testing.chaos.notes import Noted, Notes
+from landed.testing.chaos.places import place_of
 from landed.testing.chaos.report import adoption
 from landed.testing.worlds.weather import Weather
 from tests.core import build
@@ -223,3 +224,19 @@ def test_the_books_are_what_is_in_a_store_and_an_edited_one_is_noticed(tmp_path:
     edited.add(replace(entry, body=b'{"text": "other"}', before=3, prev="made up"))
     assert len(edited.complaints()) == 3
     assert edited.differing([]) == ["record in-1 is not as its journal says"]
+
+
+def test_who_holds_what_is_stuck_is_said(tmp_path: Path) -> None:
+    async def stored() -> None:
+        store = open_sqlite(str(tmp_path / "a.db"))
+        await store.renew(worker="w1", until=10.0)
+        held = replace(RECEIVED, id="op-1", kind=Kind.OPERATION, state="sent", worker="w1")
+        moves = [
+            Move(after=replace(held, open=True), event=Event(name="sent", record="op-1", at=1))
+        ]
+        await store.commit(Changes(moves=tuple(moves)))
+        await store.close()
+
+    asyncio.run(stored())
+    with place_of(f"sqlite:///{tmp_path}/a.db", tmp_path) as place:
+        assert place.left() == ("operation sent op-1, held by w1",)

@@ -25,6 +25,10 @@ RESTART_MAX_S = 60.0
 ASK_MAX_S = 30
 
 _OPEN = "SELECT kind || ' ' || state, count(*) FROM {record} WHERE open = 1 GROUP BY 1"
+_LEFT = (
+    "SELECT kind || ' ' || state || ' ' || id || ', held by ' || worker"
+    " FROM {record} WHERE open = 1 ORDER BY made LIMIT 20"
+)
 _UNTIL = "SELECT until FROM landed.worker WHERE id = '{worker}'"
 _HELD = "SELECT id FROM {record} WHERE open = 1 AND worker = '{worker}'"
 
@@ -36,6 +40,10 @@ class Place(Protocol):
 
     def open(self) -> dict[str, int]:
         """Return how many records are open, by kind and state."""
+        ...
+
+    def left(self) -> tuple[str, ...]:
+        """Say of the oldest open records what they are, and who holds them."""
         ...
 
     def held_by(self, worker: str) -> tuple[str, ...]:
@@ -63,6 +71,10 @@ class _Asked(ABC):
     def open(self) -> dict[str, int]:
         """Return how many records are open, by kind and state."""
         return dict(self.rows(_OPEN.format(record=self.table)))
+
+    def left(self) -> tuple[str, ...]:
+        """Say of the oldest open records what they are, and who holds them."""
+        return tuple(text for (text,) in self.rows(_LEFT.format(record=self.table)))
 
     def held_by(self, worker: str) -> tuple[str, ...]:
         """Return the open records that a worker holds."""

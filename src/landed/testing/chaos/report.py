@@ -49,6 +49,7 @@ class Report:
     takeovers: int
     adoption: Adoption
     left_open: Mapping[str, int]
+    stuck: tuple[str, ...]
     unexpected: tuple[str, ...]
     complaints: tuple[Complaint, ...]
 
@@ -78,6 +79,7 @@ class Report:
             yield f"UNFINISHED   {self.unfinished} scripts"
         if self.left_open:
             yield f"LEFT OPEN    {_counts(self.left_open)}"
+        yield from (f"STUCK        {each}" for each in self.stuck[:SHOWN_MAX])
         for says in self.unexpected[:SHOWN_MAX]:
             yield f"UNEXPECTED   {says}"
         for wrong, times in Counter(each.wrong for each in self.complaints).most_common():

@@ -92,6 +92,7 @@ class _Run:
     place: Place
     served: dict[str, ServedWorld]
     scripts: tuple[Script, ...] = field(init=False)
+    stuck: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.scripts = scripts(seed=self.chaos.seed, operations=self.chaos.operations)
@@ -170,6 +171,10 @@ class _Run:
                 return
             moved, stood = (moved if left == stood else now), left
             await asyncio.sleep(LOOK_S)
+        # While the workers still live: who holds it is what one wants to know then.
+        held = await asyncio.to_thread(self.place.left)
+        waits = (f"script {s.number} ({s.do}) in {s.session}" for s in self._unfinished())
+        self.stuck = (*held, *waits)
 
     def _notes(self) -> list[dict[str, Any]]:
         paths = (self.folder / f"worker-{number}.notes" for number in range(self.chaos.workers))
@@ -212,6 +217,7 @@ class _Run:
             takeovers=sum(claims),
             adoption=adoption(hand.orphans, notes, hand.restarts, lease_s=chaos.lease_s),
             left_open=left_open,
+            stuck=self.stuck,
             unexpected=tuple(says for worker in hand.workers for says in worker.unexpected),
             complaints=_audited(books, landed, self.scripts, unfinished),
         )
